@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
-use selvedge_transport::recovery::melo::{MeloConfig, Recv, Send};
+use selvedge_transport::recovery::melo::{MeloConfig, Recv, Resend, Send};
 use selvedge_transport::recovery::{ParsedAck, Recovery, Scheme};
 use selvedge_transport::{Cx, Next, Receiver, SharedPools};
 use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Seq, Setting};
@@ -86,6 +86,7 @@ impl Bench {
         let config = MeloConfig {
             pool_bits: slots,
             reorder_buffer: Setting::Value(slots),
+            resend: Resend::Once,
             rto: Setting::Off,
             bdp_cap: Setting::Value(cap),
             on_chip: Setting::Off,

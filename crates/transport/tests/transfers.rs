@@ -6,7 +6,7 @@ use selvedge_testkit::{Fate, Impairment, Link, Odds, Transfer, World};
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode};
-use selvedge_transport::recovery::melo::MeloConfig;
+use selvedge_transport::recovery::melo::{MeloConfig, Resend};
 use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, SenderConfig};
 use selvedge_units::{Chance, Duration, Psn, Setting};
 
@@ -136,21 +136,46 @@ fn a_perfect_path_needs_no_timer_and_no_retransmission() {
     }
 }
 
-/// Tests that MELO repairs two lost packets of one window, any distance apart, without a timeout.
+/// Tests that MELO repairs two lost packets of one window, any distance apart, without a timeout; where the second NACK
+/// names the first hole, too, with one packet that arrives twice.
 #[test]
 fn melo_repairs_two_losses_of_a_window() {
-    let mut melo: RecoveryConfig = MeloConfig::default().into();
-    melo.resolve(&Fabric::IRN_PAPER);
-    for first in 0..9 {
-        for apart in 1..100 {
-            let mut transfer = transfer(melo, 300);
-            transfer.forward = Impairment::none().losing_first([20 + first, 20 + first + apart].map(Psn::new));
-            let payload = transfer.payload.clone();
-            let outcome = Link::default().run(transfer);
-            outcome.assert_intact(&payload, &(first, apart));
-            assert_eq!((outcome.stats.timeouts, outcome.stats.retransmissions), (0, 2), "{first} {apart}");
+    for (resend, most) in [(Resend::Once, 2), (Resend::AsNamed, 3)] {
+        let mut melo: RecoveryConfig = MeloConfig { resend, ..MeloConfig::default() }.into();
+        melo.resolve(&Fabric::IRN_PAPER);
+        for first in 0..9 {
+            for apart in 1..100 {
+                let mut transfer = transfer(melo, 300);
+                transfer.forward = Impairment::none().losing_first([20 + first, 20 + first + apart].map(Psn::new));
+                let payload = transfer.payload.clone();
+                let outcome = Link::default().run(transfer);
+                outcome.assert_intact(&payload, &(first, apart));
+                let retransmissions = outcome.stats.retransmissions;
+                assert!((2..=most).contains(&retransmissions), "{first} {apart}: {retransmissions}");
+                assert_eq!(outcome.stats.timeouts, 0, "{first} {apart}");
+            }
         }
     }
+}
+
+/// Tests that a lost retransmission of MELO is repaired by the next NACK where holes are sent again as NACKs name them,
+/// and by the timeout where each is sent once.
+#[test]
+fn melo_repairs_a_lost_retransmission_without_a_timeout_if_nacks_are_heeded() {
+    let timeouts = |resend, lost: u64| {
+        let mut melo: RecoveryConfig = MeloConfig { resend, ..MeloConfig::default() }.into();
+        melo.resolve(&Fabric::IRN_PAPER);
+        let mut transfer = transfer(melo, 1_000);
+        // The later packet forms the hole whose NACK names that of the first, too.
+        transfer.forward = Impairment::none().losing_first([20, 500].map(Psn::new)).with(lost, Fate::Drop);
+        let payload = transfer.payload.clone();
+        let outcome = Link::default().run(transfer);
+        outcome.assert_intact(&payload, &(resend, lost));
+        outcome.stats.timeouts
+    };
+    // One of these is the retransmission of packet 20; the others form one hole more.
+    let sum = |resend| (21..400).map(|lost| timeouts(resend, lost)).sum::<u32>();
+    assert_eq!((sum(Resend::Once), sum(Resend::AsNamed)), (1, 0));
 }
 
 /// Tests that senders do not give up after a thousand lost transmissions.

@@ -31,6 +31,13 @@ impl Hole {
     /// Bytes of three holes on the wire.
     pub const THREE: usize = 12;
 
+    /// Removes the first `packets` missing packets, all if there are fewer.
+    pub const fn shorten(&mut self, packets: u16) {
+        let packets = if packets < self.length { packets } else { self.length };
+        self.start = self.start.wrapping_add(packets);
+        self.length -= packets;
+    }
+
     /// Returns the missing packets of a queue pair that began at `first` and expects `expected`; they lie at most 2^16
     /// - 1 after `expected`.
     pub const fn packets(self, expected: Seq, first: Psn) -> Range<Seq> {

@@ -24,10 +24,13 @@ pub struct MeloConfig {
     /// expected packet one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto", as
     /// many as the pool has bits: one bandwidth-delay product of the network that the pool is made for (section 3.2.2).
     pub reorder_buffer: Setting<u32>,
+    /// Whether a hole that was retransmitted is retransmitted again when a later NACK names it again.
+    pub resend: Resend,
     /// The retransmission timeout, after which every unacknowledged packet is sent again. The paper gives none.
     /// Default: "auto", which is the maximum round-trip time with one congested link without PFC, like for go-back-N;
-    /// with PFC, whose pauses make round trips long, 4ms, like in the simulator that the authors began with. "off": a
-    /// packet lost for the second time, or last of all, stays lost.
+    /// with PFC, whose pauses make round trips long, 500us, the value in the simulator of DCQCN's authors, which the
+    /// paper's extends (there the timeout is off unless asked for). "off": what no NACK repairs stays lost, and so does
+    /// a last packet.
     pub rto: Setting<Duration>,
     /// Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control. "auto": the path's
     /// bandwidth-delay product over the largest data frame, like in IRN.
@@ -38,11 +41,27 @@ pub struct MeloConfig {
     pub on_chip: Setting<u32>,
 }
 
+/// Retransmission of holes that NACKs name more than once. A NACK names the three newest holes "to provide some
+/// redundancy" (MELO, section 3.2.4), and the paper does not say what the sender does with a hole that it has
+/// retransmitted already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum Resend {
+    /// A hole is retransmitted once; only the timeout repairs a lost retransmission.
+    Once,
+    /// A hole is retransmitted whenever a NACK names it, up to three times if nothing else is lost: a lost retransmission
+    /// is repaired by one of the next two NACKs, and some packets arrive twice.
+    #[default]
+    AsNamed,
+}
+
 impl Default for MeloConfig {
     fn default() -> Self {
         Self {
             pool_bits: 1024,
             reorder_buffer: Setting::Auto,
+            resend: Resend::AsNamed,
             rto: Setting::Auto,
             bdp_cap: Setting::Off,
             on_chip: Setting::Off,
@@ -52,8 +71,8 @@ impl Default for MeloConfig {
 
 /// The largest reorder buffer, in packets: half of what the 16 bits of a hole's start can number.
 const MOST_SLOTS: u32 = 1 << 15;
-/// The timeout of the ns-3 simulator of DCQCN's authors, which MELO's extended (section 4, footnote 5).
-const RTO_WITH_PFC: Duration = Duration::from_ms(4);
+/// `L2WaitForAckTimer` of the ns-3 simulator of DCQCN's authors, which MELO's extended (section 4, footnote 5).
+const RTO_WITH_PFC: Duration = Duration::from_us(500);
 
 impl MeloConfig {
     /// Returns the packets that a reorder buffer holds.

@@ -4,8 +4,9 @@ use core::ops::Range;
 
 use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
+use selvedge_wire::{Hole, Holes};
 
-use super::MeloConfig;
+use super::{MeloConfig, Resend};
 use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
 use crate::bitmap::WIDEST_WINDOW;
@@ -17,8 +18,9 @@ use crate::shared_pools::SharedPools;
 
 /// MELO's sender (section 3.2.4).
 ///
-/// 1. Each hole that a NACK reports is retransmitted once, oldest first. If a retransmission is lost, too, only the
-///    timeout repairs it: then every unacknowledged packet is sent again.
+/// 1. Each hole that a NACK reports is retransmitted, oldest first. A hole that a later NACK names again is
+///    retransmitted again ([`Resend::AsNamed`]), or not ([`Resend::Once`]). Whatever no NACK repairs, the timeout does:
+///    then every unacknowledged packet is sent again.
 /// 2. A NACK carries up to three holes. Packets between them, and below the packet that triggered the NACK, have
 ///    arrived. So the next NACK makes up for up to two lost NACKs; the timeout makes up for more.
 /// 3. Where the pool has no blocks to record a NACK, the sender goes back like after a timeout (section 3.2.5).
@@ -31,8 +33,12 @@ pub struct Send {
     arrived: u64,
     /// The position up to which holes have been retransmitted.
     searched: Cursor,
-    /// The packet to retransmit now.
+    /// The next hole to retransmit of those that were not retransmitted yet.
     lost: Option<Seq>,
+    /// Holes that were retransmitted and that the newest NACK names again: to be retransmitted before `lost`, oldest
+    /// first. Empty with [`Resend::Once`].
+    again: Holes,
+    resend: Resend,
     /// Whether the first unacknowledged packet is to be retransmitted before `lost`, because its receiver was not
     /// ready.
     not_ready: bool,
@@ -59,6 +65,8 @@ impl Send {
             arrived: 0,
             searched: Cursor::default(),
             lost: None,
+            again: Default::default(),
+            resend: config.resend,
             not_ready: false,
             next: Seq::ZERO,
             sent: Seq::ZERO,
@@ -77,6 +85,10 @@ impl Send {
         self.arrived -= told_before;
         self.next = self.next.max(expected);
         self.not_ready = false;
+        for hole in &mut self.again {
+            let passed = (expected.index() as u16).wrapping_sub(hole.start) as i16;
+            hole.shorten(passed.max(0) as u16);
+        }
         if self.lost.is_some_and(|lost| lost < expected) {
             self.search(pools);
         }
@@ -116,6 +128,15 @@ impl Send {
             self.recover = self.next;
             cx.trace(|| Trace::RecoveryEntered { acked: self.known.first(), by_timeout: false });
         }
+        if self.resend == Resend::AsNamed {
+            // Holes from `lost` on wait to be retransmitted for the first time.
+            let retransmitted = self.known.first()..self.lost.unwrap_or(self.known.high());
+            let [newest, middle, oldest] = holes.each_ref().map(|hole| {
+                let (start, end) = (hole.start.max(retransmitted.start), hole.end.min(retransmitted.end));
+                Hole { start: start.index() as u16, length: end.checked_since(start).unwrap_or(0) as u16 }
+            });
+            self.again = [oldest, middle, newest];
+        }
         delivered += self.remember(pools, sack, holes);
         if self.lost.is_none() {
             self.search(pools);
@@ -141,6 +162,14 @@ impl Send {
         arrived
     }
 
+    /// Returns the next packet to retransmit once more.
+    #[inline]
+    fn again(&self) -> Option<Seq> {
+        let hole = self.again.iter().find(|hole| hole.length > 0)?;
+        let first = self.known.first();
+        Some(first + u64::from(hole.start.wrapping_sub(first.index() as u16)))
+    }
+
     /// Finds the next hole that was not retransmitted yet.
     #[inline]
     fn search(&mut self, pools: &SharedPools) {
@@ -153,6 +182,7 @@ impl Send {
         self.arrived = 0;
         self.searched = Cursor::default();
         self.lost = None;
+        self.again = Default::default();
         self.not_ready = false;
         self.next = self.known.first();
         self.recover = self.sent;
@@ -209,14 +239,14 @@ impl Recovery for Send {
     }
     #[inline]
     fn has_lost(&self) -> bool {
-        self.lost.is_some() || self.not_ready || self.next < self.sent
+        self.lost.is_some() || self.again().is_some() || self.not_ready || self.next < self.sent
     }
 
     #[inline(never)]
     fn next(&self, _: Instant, supplied: Seq, window_open: bool) -> Next {
         if self.not_ready {
             Next::packet(self.known.first(), true)
-        } else if let Some(lost) = self.lost {
+        } else if let Some(lost) = self.again().or(self.lost) {
             Next::packet(lost, true)
         } else if self.next >= supplied || !window_open || self.next - self.known.first() >= self.cap {
             Next::Idle
@@ -229,6 +259,9 @@ impl Recovery for Send {
     fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) {
         if core::mem::take(&mut self.not_ready) {
             cx.trace(|| Trace::Retransmitted { seq });
+        } else if let Some(hole) = self.again.iter_mut().find(|hole| hole.length > 0) {
+            cx.trace(|| Trace::Retransmitted { seq });
+            hole.shorten(1);
         } else if self.lost == Some(seq) {
             cx.trace(|| Trace::Retransmitted { seq });
             self.on_chip(cx, pools, |this, _, pools| this.search(pools));
@@ -277,7 +310,7 @@ impl Recovery for Send {
     fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         let first = self.known.first();
         // A packet that will be sent anyway need not be sent twice.
-        if first >= self.next || self.lost == Some(first) {
+        if first >= self.next || self.again().or(self.lost) == Some(first) {
             return;
         }
         if !self.is_repairing() {

@@ -6,13 +6,14 @@ use crate::dialogue::Answer::{Ack, Nack, Silence};
 use crate::dialogue::Say::{self, Done, Holes, Rests, Sends, Waits, Wake};
 use crate::dialogue::{receiver, sender, with};
 use crate::recovery::Scheme;
-use crate::recovery::melo::MeloConfig;
+use crate::recovery::melo::{MeloConfig, Resend};
 use crate::{Fabric, SettingError};
 
 fn melo() -> MeloConfig {
     MeloConfig {
         pool_bits: 64,
         reorder_buffer: Setting::Value(64),
+        resend: Resend::Once,
         rto: Setting::Value(Duration::from_us(500)),
         bdp_cap: Setting::Off,
         on_chip: Setting::Off,
@@ -109,6 +110,42 @@ fn only_holes_are_sent_again() {
 }
 
 #[test]
+fn a_hole_that_is_named_again_is_sent_again() {
+    let script = |resend, lines: &[(u64, Say)]| sender(with(MeloConfig { resend, ..melo() }), 12, lines);
+    let before = [
+        (0, Sends("0 1 2 3 4 5 6 7 8 9 10 11")),
+        (24, Holes(1, &[(1, 2)])),
+        (24, Sends("1r 2r")),
+        // 2 was lost again: a later hole is reported, and that of 2 beside it.
+        (40, Holes(2, &[(6, 1), (2, 1)])),
+    ];
+    script(Resend::Once, &[&before[..], &[(40, Sends("6r"))]].concat());
+    let lines = [
+        (40, Sends("2r 6r")),
+        // The oldest hole is the fourth, and not named.
+        (50, Holes(2, &[(10, 1), (8, 1), (6, 1)])),
+        (50, Sends("6r 8r 10r")),
+        (60, Say::Ack(7)),
+        (61, Say::Ack(12)),
+        (61, Done),
+    ];
+    script(Resend::AsNamed, &[&before[..], &lines].concat());
+}
+
+#[test]
+fn what_arrives_before_it_is_sent_again_is_not_sent() {
+    let lines = [
+        (0, Sends("0 1 2 3 4 5 6 7 8 9")),
+        (24, Holes(1, &[(1, 4)])),
+        (24, Sends("1r 2r 3r 4r")),
+        (25, Holes(1, &[(7, 1), (1, 4)])),
+        (26, Say::Ack(3)),
+        (26, Sends("3r 4r 7r")),
+    ];
+    sender(with(MeloConfig { resend: Resend::AsNamed, ..melo() }), 10, &lines);
+}
+
+#[test]
 fn the_first_hole_may_be_long() {
     lead(
         9,
@@ -182,5 +219,5 @@ fn auto_is_what_the_paper_has() {
     assert_eq!((config.rto, config.bdp_cap), (Setting::Value(Duration::from_us(320)), Setting::Off));
     let mut config = MeloConfig::default();
     config.resolve(&Fabric { pfc: true, ..Fabric::IRN_PAPER });
-    assert_eq!(config.rto, Setting::Value(Duration::from_ms(4)));
+    assert_eq!(config.rto, Setting::Value(Duration::from_us(500)));
 }

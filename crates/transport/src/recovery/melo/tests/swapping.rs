@@ -83,6 +83,7 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         rto: Setting::Value(Duration::from_us(500)),
         bdp_cap: Setting::Value(64),
         on_chip,
+        ..MeloConfig::default()
     };
     config.check().expect("valid settings");
     let (mut sending, mut receiving) = (config.shared_pools(), config.shared_pools());
