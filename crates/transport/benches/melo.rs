@@ -20,11 +20,11 @@ const OPERATIONS: u64 = BLOCKS as u64 * POOLS as u64;
 
 /// Pools that are not in the fastest cache, each with its blocks in the order in which they were taken, linked.
 fn taken() -> Vec<(BitsPool, Vec<Block>)> {
-    let mut pools = vec![(BitsPool::new(BLOCKS), Vec::new()); POOLS];
+    let mut pools = vec![(BitsPool::new(BLOCKS, 8), Vec::new()); POOLS];
     for (pool, blocks) in &mut pools {
         *blocks = (0..BLOCKS).map(|_| pool.take()).collect();
         // Not the order in which they lie in memory.
-        blocks.sort_by_key(|block| block.id().wrapping_mul(157));
+        blocks.sort_by_key(|block| (block.id() as u8).wrapping_mul(157));
         blocks.windows(2).for_each(|pair| pool.link(pair[0], pair[1]));
     }
     pools
@@ -42,7 +42,7 @@ fn each(bencher: Bencher<'_, '_>, operation: impl Fn(&mut BitsPool, Block)) {
 /// Taking a block from the stack of free ones.
 #[divan::bench]
 fn take(bencher: Bencher<'_, '_>) {
-    let pools = || vec![BitsPool::new(BLOCKS); POOLS];
+    let pools = || vec![BitsPool::new(BLOCKS, 8); POOLS];
     bencher.counter(ItemsCount::new(OPERATIONS)).with_inputs(pools).bench_local_refs(|pools| {
         for pool in pools {
             for _ in 0..BLOCKS {

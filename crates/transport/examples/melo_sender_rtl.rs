@@ -85,6 +85,7 @@ impl Bench {
         let slots = 8 * blocks;
         let config = MeloConfig {
             pool_bits: slots,
+            block_bits: 8,
             reorder_buffer: Setting::Value(slots),
             resend: Resend::Once,
             rto: Setting::Off,

@@ -23,12 +23,12 @@ pub struct SharedPools {
 }
 
 impl SharedPools {
-    /// Returns a chip with two pools of `blocks` blocks each, and room for the state of `connections` receivers and as
+    /// Returns a chip with two pools of `blocks` blocks of `block` bits each, and room for the state of `connections` receivers and as
     /// many senders; zero connections means any number.
-    pub(crate) fn with_pools(blocks: u32, connections: usize) -> Self {
+    pub(crate) fn with_pools(blocks: u32, block: u32, connections: usize) -> Self {
         Self {
-            receiving: BitsPool::new(blocks),
-            sending: BitsPool::new(blocks),
+            receiving: BitsPool::new(blocks, block),
+            sending: BitsPool::new(blocks, block),
             receivers: Residents::new(connections),
             senders: Residents::new(connections),
             ..Self::default()

@@ -259,6 +259,27 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.netrt.retransmissions as f64),
     },
     Metric {
+        name: "netrt_held",
+        title: "NetRT packets held",
+        unit: Unit::Count,
+        meaning: "packets that destination ToRs held back because an earlier one was missing",
+        of: |point| Some(point.run.netrt.held as f64),
+    },
+    Metric {
+        name: "netrt_given_up",
+        title: "NetRT recoveries given up",
+        unit: Unit::Count,
+        meaning: "gaps that destination ToRs left to the NICs: no duplicate, no buffer, beyond the window, or silence",
+        of: |point| Some(point.run.netrt.given_up as f64),
+    },
+    Metric {
+        name: "netrt_pauses",
+        title: "NetRT pauses",
+        unit: Unit::Count,
+        meaning: "times that a source ToR paused its host while duplicates waited",
+        of: |point| Some(point.run.netrt.pauses as f64),
+    },
+    Metric {
         name: "netrt_pool_mean_kb",
         title: "NetRT duplicate pool, mean",
         unit: Unit::Kb,

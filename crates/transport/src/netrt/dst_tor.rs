@@ -222,8 +222,9 @@ impl<H: Copy> DstTor<H> {
     /// Handles a packet that is `ahead` of the expected one.
     #[inline(never)]
     fn on_early(&mut self, now: Instant, at: usize, ahead: u32, packet: Passing<H>) -> ForwardingDecision {
-        let Passing { handle, bytes, port, room, psns, .. } = packet;
+        let Passing { handle, bytes, room, psns, .. } = packet;
         let track = &mut self.flows[at];
+        let port = track.port;
         let bit = ahead - 1;
         if bit < WINDOW && track.arrived >> bit & 1 == 1 {
             return ForwardingDecision::Drop; // C7
@@ -233,7 +234,9 @@ impl<H: Copy> DstTor<H> {
         // Beyond the bitmap (C8), or without buffer: recovery is left to the NICs.
         if bit >= WINDOW || held + u64::from(bytes) > most {
             self.give_up(now, at);
-            return ForwardingDecision::Forward;
+            // Behind the held packet with the lowest PSN (section III-C2).
+            self.output.push_back(Tracked::Release(handle));
+            return ForwardingDecision::Held;
         }
         if track.window == NONE {
             track.window = self.windows.open();

@@ -5,7 +5,7 @@ use alloc::format;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use super::footprint;
-use super::pool::{BLOCK, MOST_BLOCKS};
+use super::pool::MOST_BLOCKS;
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 use crate::footprint::Footprint;
@@ -17,9 +17,13 @@ use crate::shared_pools::SharedPools;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct MeloConfig {
-    /// Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks of 8, and at most
-    /// 2048 (256 blocks), because a block's id has 8 bits (section 3.2.3). Default: 1024 (section 4).
+    /// Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks, and at most 65,536 of them.
+    /// Default: 1024 (section 4); one bandwidth-delay product of 100 Gb/s and 200 us takes 2560 (section 3.2.3). Ids of
+    /// more than 256 blocks have more than the paper's 8 bits.
     pub pool_bits: u32,
+    /// Bits of a block: 8, 16, 32 or 64. Smaller blocks waste fewer bits at the ends of a list and take more pointers.
+    /// Default: 8 ("MELO chooses 1B as the block size", section 3.2.3).
+    pub block_bits: u32,
     /// Packets that each connection's reorder buffer in the host's memory holds: the limit on how far beyond the
     /// expected packet one may arrive and be kept. 1 to 32768, since a hole's start has 16 bits. Default: "auto", as
     /// many as the pool has bits: one bandwidth-delay product of the network that the pool is made for (section 3.2.2).
@@ -60,6 +64,7 @@ impl Default for MeloConfig {
     fn default() -> Self {
         Self {
             pool_bits: 1024,
+            block_bits: 8,
             reorder_buffer: Setting::Auto,
             resend: Resend::AsNamed,
             rto: Setting::Auto,
@@ -84,7 +89,7 @@ impl MeloConfig {
     }
     /// Returns the number of blocks of a pool.
     pub(super) fn blocks(&self) -> u32 {
-        self.pool_bits / BLOCK as u32
+        self.pool_bits / self.block_bits
     }
 }
 
@@ -97,10 +102,13 @@ impl Scheme for MeloConfig {
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
     fn check(&self) -> Result<(), SettingError> {
-        let bits = self.pool_bits;
-        if bits == 0 || !bits.is_multiple_of(BLOCK as u32) || self.blocks() > MOST_BLOCKS {
-            let most = MOST_BLOCKS * BLOCK as u32;
-            let message = format!("{bits} bits; give whole blocks of {BLOCK}, up to {most}: a block's id has 8 bits");
+        let (bits, block) = (self.pool_bits, self.block_bits);
+        if !matches!(block, 8 | 16 | 32 | 64) {
+            return Err(SettingError::new("block-bits", format!("{block} bits; give 8, 16, 32 or 64")));
+        }
+        if bits == 0 || !bits.is_multiple_of(block) || self.blocks() > MOST_BLOCKS {
+            let most = MOST_BLOCKS * block;
+            let message = format!("{bits} bits; give whole blocks of {block}, up to {most}: a block's id has 16 bits");
             return Err(SettingError::new("pool-bits", message));
         }
         match self.reorder_buffer {
@@ -142,6 +150,7 @@ impl Scheme for MeloConfig {
     fn shared_pools(&self) -> SharedPools {
         SharedPools::with_pools(
             self.blocks(),
+            self.block_bits,
             self.on_chip.resolve(|| None).map_or(0, |connections| connections as usize),
         )
     }

@@ -3,7 +3,6 @@
 use alloc::format;
 
 use super::config::MeloConfig;
-use super::pool::BLOCK;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bits_of};
 
 /// Bits of a hole's start and length, like on the wire.
@@ -27,12 +26,13 @@ const PUBLISHED: Published = Published {
 /// Returns the state that `config`, which is resolved, needs.
 pub(super) fn of(config: &MeloConfig) -> Footprint {
     let blocks = u64::from(config.blocks());
-    // Ids have eight bits for any size of the pool: "MELO sets entry size of the available array to 8-bit".
-    let pool = blocks * BLOCK * 3;
+    // "MELO sets entry size of the available array to 8-bit": enough for 256 blocks.
+    let id = bits_of(blocks - 1).max(8);
+    let pool = blocks * (u64::from(config.block_bits) + 2 * id);
     Footprint { published: Some(PUBLISHED), ..Footprint::default() }
         .with("holes", Scope::QueuePair, HOLES * HOLE, "three newest holes, start and length of 2 B each")
         .with("sequence", Scope::QueuePair, 2 * PSN_BITS, "RCV.NXT and RCV.HIGH")
-        .with("ends", Scope::QueuePair, 2 * BLOCK, "start_ptr and end_ptr")
+        .with("ends", Scope::QueuePair, 2 * id, "start_ptr and end_ptr")
         .with(
             "pool",
             Scope::Shared,

@@ -2,7 +2,7 @@
 //!
 //! 1. The bitmap covers the packets from `first` (RCV.NXT) to before `high` (one past RCV.HIGH). `start` (start_ptr) is
 //!    the block that holds `first`, `end` (end_ptr) the one that holds the last packet; a packet's bit is bit
-//!    `seq mod 8` of its block. A bitmap that covers no packet has no block.
+//!    `seq mod b` of its block of `b` bits. A bitmap that covers no packet has no block.
 //! 2. The bitmap grows at the end and shrinks at the front. Bits are set in the last and the first block. Every other
 //!    block is the middle, which cannot be reached without walking the list.
 //! 3. A block returns to the pool when `first` leaves it.
@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 
 use selvedge_units::Seq;
 
-use super::pool::{BLOCK, BitsPool, Block, block_of, mask};
+use super::pool::{BitsPool, Block};
 
 /// The bitmap of one connection. Its blocks belong to the pool, so the bitmap must be emptied before it is dropped.
 #[derive(Clone, Debug, Default)]
@@ -59,8 +59,8 @@ impl LinkedBitmap {
     }
     /// Returns the number of blocks of the bitmap.
     #[inline]
-    pub(crate) fn blocks(&self) -> u64 {
-        if self.is_empty() { 0 } else { block_of(self.last()) - block_of(self.first) + 1 }
+    pub(crate) fn blocks(&self, pool: &BitsPool) -> u64 {
+        if self.is_empty() { 0 } else { pool.block_of(self.last()) - pool.block_of(self.first) + 1 }
     }
     fn last(&self) -> Seq {
         Seq::new(self.high.index() - 1)
@@ -70,8 +70,8 @@ impl LinkedBitmap {
     #[inline]
     pub(crate) fn has_room(&self, pool: &BitsPool, until: Seq) -> bool {
         let last = Seq::new(until.index() - 1);
-        let needed = block_of(last) - block_of(self.first) + 1;
-        needed - self.blocks() <= u64::from(pool.free())
+        let needed = pool.block_of(last) - pool.block_of(self.first) + 1;
+        needed - self.blocks(pool) <= u64::from(pool.free())
     }
 
     /// Extends the bitmap to the packets before `until`, with their bits set to `bit`; returns the number of added
@@ -82,12 +82,12 @@ impl LinkedBitmap {
     pub(crate) fn push(&mut self, pool: &mut BitsPool, until: Seq, bit: bool) -> u64 {
         let before = self.high;
         while self.high < until {
-            if self.is_empty() || self.high.index().is_multiple_of(BLOCK) {
+            if self.is_empty() || pool.offset(self.high) == 0 {
                 self.append(pool);
             }
-            let to = until.min(Seq::new((block_of(self.high) + 1) * BLOCK));
+            let to = until.min(pool.behind(self.high));
             if bit {
-                pool.set(self.end, mask(self.high, to));
+                pool.set(self.end, pool.mask(self.high, to));
             }
             self.high = to;
         }
@@ -99,7 +99,7 @@ impl LinkedBitmap {
     #[inline]
     pub(crate) fn extend(&mut self, pool: &mut BitsPool) -> bool {
         debug_assert!(!self.is_empty(), "the first block is not this one's to take");
-        let bit = self.high.index() % BLOCK;
+        let bit = pool.offset(self.high);
         if bit == 0 {
             if pool.free() == 0 {
                 return false;
@@ -126,23 +126,23 @@ impl LinkedBitmap {
     /// Sets the bit of a covered packet, if it lies in the first or the last block.
     #[inline]
     pub(crate) fn set(&mut self, pool: &mut BitsPool, seq: Seq) -> Set {
-        let block = match block_of(seq) {
-            at if at == block_of(self.first) => self.start,
-            at if at == block_of(self.last()) => self.end,
+        let block = match pool.block_of(seq) {
+            at if at == pool.block_of(self.first) => self.start,
+            at if at == pool.block_of(self.last()) => self.end,
             _ => return Set::Middle,
         };
-        if pool.set(block, mask(seq, seq + 1)) > 0 { Set::Fresh } else { Set::Already }
+        if pool.set(block, pool.mask(seq, seq + 1)) > 0 { Set::Fresh } else { Set::Already }
     }
 
     /// Moves the front past the unbroken run of set bits that begins there; returns the length of the run.
     pub(crate) fn take_run(&mut self, pool: &mut BitsPool) -> u64 {
         let from = self.first;
         while !self.is_empty() {
-            let offset = self.first.index() % BLOCK;
+            let offset = pool.offset(self.first);
             let ones = u64::from((pool.bits(self.start) >> offset).trailing_ones());
             // All bits behind the last packet are clear, so a run never leads beyond it.
             self.step(pool, self.first + ones);
-            if offset + ones < BLOCK {
+            if offset + ones < pool.block() {
                 break;
             }
         }
@@ -154,8 +154,8 @@ impl LinkedBitmap {
     pub(crate) fn advance(&mut self, pool: &mut BitsPool, to: Seq) -> u64 {
         let mut set = 0;
         while !self.is_empty() && self.first < to {
-            let next = to.min(self.high).min(Seq::new((block_of(self.first) + 1) * BLOCK));
-            set += u64::from((pool.bits(self.start) & mask(self.first, next)).count_ones());
+            let next = to.min(self.high).min(pool.behind(self.first));
+            set += u64::from((pool.bits(self.start) & pool.mask(self.first, next)).count_ones());
             self.step(pool, next);
         }
         self.first = to;
@@ -170,7 +170,7 @@ impl LinkedBitmap {
         let left = self.start;
         if to == self.high {
             pool.give_back(left);
-        } else if to.index().is_multiple_of(BLOCK) && to > self.first {
+        } else if pool.offset(to) == 0 && to > self.first {
             self.start = pool.next(left);
             pool.give_back(left);
         }
@@ -186,9 +186,9 @@ impl LinkedBitmap {
 
     /// Gives all blocks back to the pool and returns their bits, in order, when the connection leaves the chip (section
     /// 3.2.5). Until [`LinkedBitmap::load`], no other method may be called.
-    pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u8]> {
+    pub(crate) fn unload(&self, pool: &mut BitsPool) -> Box<[u64]> {
         let mut block = self.start;
-        let blocks = 0..self.blocks();
+        let blocks = 0..self.blocks(pool);
         let unload = |_| {
             let (left, bits) = (block, pool.bits(block));
             block = pool.next(left);
@@ -199,7 +199,7 @@ impl LinkedBitmap {
     }
 
     /// Takes blocks for `bits`, which [`LinkedBitmap::unload`] returned; returns whether the pool had enough blocks.
-    pub(crate) fn load(&mut self, pool: &mut BitsPool, bits: &[u8]) -> bool {
+    pub(crate) fn load(&mut self, pool: &mut BitsPool, bits: &[u64]) -> bool {
         if bits.len() > pool.free() as usize {
             return false;
         }
@@ -225,7 +225,7 @@ impl LinkedBitmap {
     pub(crate) fn find(&self, pool: &BitsPool, cursor: &mut Cursor) {
         if cursor.at > self.first {
             let before = Seq::new(cursor.at.index() - 1);
-            let steps = block_of(self.first)..block_of(before);
+            let steps = pool.block_of(self.first)..pool.block_of(before);
             cursor.block = steps.fold(self.start, |block, _| pool.next(block));
         }
     }
@@ -236,13 +236,13 @@ impl LinkedBitmap {
             *cursor = Cursor { at: self.first, block: self.start };
         }
         while cursor.at < self.high {
-            let offset = cursor.at.index() % BLOCK;
+            let offset = pool.offset(cursor.at);
             if offset == 0 && cursor.at > self.first {
                 cursor.block = pool.next(cursor.block);
             }
             let ones = u64::from((pool.bits(cursor.block) >> offset).trailing_ones());
             let clear = cursor.at + ones;
-            if offset + ones < BLOCK {
+            if offset + ones < pool.block() {
                 // All bits behind the last packet are clear.
                 let found = clear < self.high;
                 cursor.at = if found { clear + 1 } else { self.high };
@@ -259,13 +259,13 @@ impl LinkedBitmap {
         if seq < self.first || seq >= self.high {
             return false;
         }
-        let block = (block_of(self.first)..block_of(seq)).fold(self.start, |block, _| pool.next(block));
-        pool.bits(block) & mask(seq, seq + 1) != 0
+        let block = (pool.block_of(self.first)..pool.block_of(seq)).fold(self.start, |block, _| pool.next(block));
+        pool.bits(block) & pool.mask(seq, seq + 1) != 0
     }
     /// Returns the ids of the bitmap's blocks, in order.
     #[cfg(test)]
-    pub(crate) fn chain(&self, pool: &BitsPool) -> alloc::vec::Vec<u8> {
+    pub(crate) fn chain(&self, pool: &BitsPool) -> alloc::vec::Vec<u16> {
         let blocks = core::iter::successors(Some(self.start), |&block| Some(pool.next(block)));
-        blocks.take(self.blocks() as usize).map(Block::id).collect()
+        blocks.take(self.blocks(pool) as usize).map(Block::id).collect()
     }
 }

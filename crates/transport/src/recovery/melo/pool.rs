@@ -8,8 +8,9 @@
 //!                              ^ avail_ptr                from here on: free
 //! ```
 //!
-//! Each of the three takes eight bits per block: 3 Kb for a pool of 1 Kb, for any number of connections. Only a
-//! connection itself knows its blocks and their order: it holds the first and the last
+//! With the paper's blocks of eight bits and up to 256 of them, each of the three takes eight bits per block: 3 Kb for a
+//! pool of 1 Kb, for any number of connections. Larger blocks take fewer pointers, and waste more bits at both ends of a
+//! list ("a clear tradeoff"). Only a connection itself knows its blocks and their order: it holds the first and the last
 //! ([`super::linked_bitmap::LinkedBitmap`]). The entry behind the last block is undefined, so no id is reserved for
 //! "none".
 
@@ -17,21 +18,22 @@ use alloc::boxed::Box;
 
 use selvedge_units::Seq;
 
-/// Packets per block: "MELO chooses 1B as the block size".
-pub(crate) const BLOCK: u64 = 8;
-/// The largest number of blocks: ids have eight bits.
-pub(crate) const MOST_BLOCKS: u32 = 1 << 8;
+/// Largest number of blocks of a pool. Ids have eight bits up to 256 blocks, like in the paper, and up to 16 beyond.
+pub(crate) const MOST_BLOCKS: u32 = 1 << 16;
 
 /// The id of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Block(u8);
+pub struct Block(u16);
 
 /// A pool of blocks of bits.
 #[derive(Clone, Debug, Default)]
 pub struct BitsPool {
-    bits: Box<[u8]>,
+    /// Blocks' bits; a block has as many as a pool's creator says, and only these are ever set.
+    bits: Box<[u64]>,
     next_ptr: Box<[Block]>,
     available: Box<[Block]>,
+    /// Logarithm of the number of bits of a block.
+    shift: u32,
     /// The index in `available` from which on blocks are free.
     avail_ptr: u32,
     /// The largest value of `avail_ptr` so far; not part of the paper's memory.
@@ -39,16 +41,18 @@ pub struct BitsPool {
 }
 
 impl BitsPool {
-    /// Creates a pool of `blocks` blocks, all free.
+    /// Creates a pool of `blocks` blocks of `block` bits each, all free.
     ///
     /// # Panics
-    /// When there are more than 256: ids have eight bits.
-    pub fn new(blocks: u32) -> Self {
-        assert!(blocks <= MOST_BLOCKS, "{blocks} blocks; ids have eight bits");
+    /// When there are more than 65,536 blocks, or a block has not 8, 16, 32 or 64 bits.
+    pub fn new(blocks: u32, block: u32) -> Self {
+        assert!(blocks <= MOST_BLOCKS, "{blocks} blocks; ids have 16 bits");
+        assert!(matches!(block, 8 | 16 | 32 | 64), "{block} bits; a block has 8, 16, 32 or 64");
         Self {
             bits: (0..blocks).map(|_| 0).collect(),
             next_ptr: (0..blocks).map(|_| Block::default()).collect(),
-            available: (0..blocks).map(|id| Block(id as u8)).collect(),
+            available: (0..blocks).map(|id| Block(id as u16)).collect(),
+            shift: block.trailing_zeros(),
             avail_ptr: 0,
             peak: 0,
         }
@@ -57,6 +61,11 @@ impl BitsPool {
     /// Returns the number of blocks.
     pub fn blocks(&self) -> u32 {
         self.available.len() as u32
+    }
+    /// Returns the number of bits of a block.
+    #[inline]
+    pub fn block(&self) -> u64 {
+        1 << self.shift
     }
     /// Returns the number of blocks that connections hold.
     #[inline]
@@ -104,37 +113,46 @@ impl BitsPool {
     }
     /// Returns a block's bits.
     #[inline]
-    pub fn bits(&self, block: Block) -> u8 {
+    pub fn bits(&self, block: Block) -> u64 {
         self.bits[usize::from(block.0)]
     }
     /// Sets bits of a block; returns how many of them were clear.
     #[inline]
-    pub fn set(&mut self, block: Block, mask: u8) -> u32 {
+    pub fn set(&mut self, block: Block, mask: u64) -> u32 {
         let bits = &mut self.bits[usize::from(block.0)];
         let fresh = mask & !*bits;
         *bits |= mask;
         fresh.count_ones()
     }
-}
 
-/// Returns the index of the block that holds a packet's bit, among the blocks of its connection from packet 0 on.
-#[inline]
-pub(crate) const fn block_of(seq: Seq) -> u64 {
-    seq.index() / BLOCK
-}
-
-/// Returns the bits of the packets from `from` to before `to` in the block that holds `from`.
-#[inline]
-pub(crate) const fn mask(from: Seq, to: Seq) -> u8 {
-    let low = from.index() % BLOCK;
-    let count = to.index() - from.index();
-    let wanted = if count >= BLOCK { u8::MAX } else { (1u8 << count).wrapping_sub(1) };
-    wanted << low
+    /// Returns the index of the block that holds a packet's bit, among the blocks of its connection from packet 0 on.
+    #[inline]
+    pub(crate) fn block_of(&self, seq: Seq) -> u64 {
+        seq.index() >> self.shift
+    }
+    /// Returns the number of a packet's bit in its block.
+    #[inline]
+    pub(crate) fn offset(&self, seq: Seq) -> u64 {
+        seq.index() & (self.block() - 1)
+    }
+    /// Returns the first packet of the block behind that of `seq`.
+    #[inline]
+    pub(crate) fn behind(&self, seq: Seq) -> Seq {
+        Seq::new((self.block_of(seq) + 1) << self.shift)
+    }
+    /// Returns the bits of the packets from `from` to before `to`, all in the block that holds `from`.
+    #[inline]
+    pub(crate) fn mask(&self, from: Seq, to: Seq) -> u64 {
+        match to.index() - from.index() {
+            0 => 0,
+            count => (u64::MAX >> (64 - count)) << self.offset(from),
+        }
+    }
 }
 
 impl Block {
     /// Returns the block's number in the pool.
-    pub fn id(self) -> u8 {
+    pub fn id(self) -> u16 {
         self.0
     }
 }
@@ -142,11 +160,7 @@ impl Block {
 #[cfg(test)]
 impl BitsPool {
     /// Returns the free blocks, in the order in which they will be taken.
-    pub(crate) fn stack(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn stack(&self) -> impl Iterator<Item = u16> {
         self.available[self.avail_ptr as usize..].iter().map(|block| block.0)
-    }
-    /// Returns the size of the pool's three arrays, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.bits) + size_of_val(&*self.next_ptr) + size_of_val(&*self.available)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Residents {
     used: BTreeMap<Name, u64>,
     uses: u64,
     /// The bits of connections off the chip, where they have any.
-    away: BTreeMap<Name, Box<[u8]>>,
+    away: BTreeMap<Name, Box<[u64]>>,
     swaps: u64,
 }
 

@@ -6,9 +6,9 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{Hole, Holes};
 
-use super::{MeloConfig, Resend};
 use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
+use super::{MeloConfig, Resend};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::resolved;
 use crate::recovery::timer::Timer;

@@ -5,6 +5,7 @@ use selvedge_units::{Duration, Setting};
 use crate::dialogue::Answer::{Ack, Nack, Silence};
 use crate::dialogue::Say::{self, Done, Holes, Rests, Sends, Waits, Wake};
 use crate::dialogue::{receiver, sender, with};
+use crate::footprint::Scope;
 use crate::recovery::Scheme;
 use crate::recovery::melo::{MeloConfig, Resend};
 use crate::{Fabric, SettingError};
@@ -12,6 +13,7 @@ use crate::{Fabric, SettingError};
 fn melo() -> MeloConfig {
     MeloConfig {
         pool_bits: 64,
+        block_bits: 8,
         reorder_buffer: Setting::Value(64),
         resend: Resend::Once,
         rto: Setting::Value(Duration::from_us(500)),
@@ -203,7 +205,9 @@ fn settings_that_contradict_are_refused() {
     let key = |error: SettingError| error.key;
     assert_eq!(key(wrong(|config| config.pool_bits = 0)), "pool-bits");
     assert_eq!(key(wrong(|config| config.pool_bits = 1_020)), "pool-bits");
-    assert_eq!(key(wrong(|config| config.pool_bits = 4_096)), "pool-bits");
+    assert_eq!(key(wrong(|config| config.pool_bits = 8 << 17)), "pool-bits");
+    assert_eq!(key(wrong(|config| config.block_bits = 4)), "block-bits");
+    assert_eq!(key(wrong(|config| (config.pool_bits, config.block_bits) = (1_032, 64))), "pool-bits");
     assert_eq!(key(wrong(|config| config.reorder_buffer = Setting::Off)), "reorder-buffer");
     assert_eq!(key(wrong(|config| config.reorder_buffer = Setting::Value(1 << 16))), "reorder-buffer");
     assert_eq!(key(wrong(|config| config.rto = Setting::Value(Duration::ZERO))), "rto");
@@ -220,4 +224,33 @@ fn auto_is_what_the_paper_has() {
     let mut config = MeloConfig::default();
     config.resolve(&Fabric { pfc: true, ..Fabric::IRN_PAPER });
     assert_eq!(config.rto, Setting::Value(Duration::from_us(500)));
+}
+
+#[test]
+fn larger_pools_take_wider_ids() {
+    let shared = |pool_bits, block_bits| {
+        let mut config = MeloConfig { pool_bits, block_bits, ..MeloConfig::default() };
+        config.resolve(&Fabric::IRN_PAPER);
+        config.check().expect("valid settings");
+        config.footprint().bits(Scope::Shared) - 2 * crate::footprint::bits_of(u64::from(config.blocks()))
+    };
+    // "MELO requires 3Kb in total for bits pool and its management" (section 3.2.3), at sender and receiver.
+    assert_eq!(shared(1_024, 8), 2 * 3 * 1_024);
+    // 100 Gb/s and 200 us: 320 blocks, whose ids have nine bits.
+    assert_eq!(shared(2_560, 8), 2 * 320 * (8 + 2 * 9));
+    assert_eq!(shared(2_560, 64), 2 * 40 * (64 + 2 * 8));
+}
+
+#[test]
+fn a_block_of_64_bits_has_a_smaller_middle() {
+    let lines = [
+        (1, Nack("buffered", 0)),
+        (70, Nack("buffered", 0)),
+        // All of 0 to 63 lie in the first block, 64 to 127 in the last.
+        (13, Ack("buffered", 0)),
+        (66, Ack("buffered", 0)),
+        (0, Ack("released", 2)),
+    ];
+    let config = MeloConfig { pool_bits: 128, block_bits: 64, reorder_buffer: Setting::Value(128), ..melo() };
+    receiver(config, &packets(&lines));
 }
