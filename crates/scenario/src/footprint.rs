@@ -118,8 +118,8 @@ impl SchemeFacts {
     /// Returns the state of one series on this NIC.
     ///
     /// # Errors
-    /// Returns an error if the scenario has TCP, EQDS or NDP: their state is of another kind, and their papers do not
-    /// count it.
+    /// Returns an error if the scenario has TCP, EQDS or NDP: nothing of theirs is counted here. EQDS's paper counts
+    /// packets that wait in the memory of hosts (section 8.5), not state on a chip.
     pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
         let transport = &series.transport;
         if transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some() {
