@@ -42,6 +42,7 @@ mod compare;
 mod eqif;
 mod error;
 mod expect;
+mod fabric;
 mod interval;
 mod metric;
 mod netrt;
@@ -76,6 +77,7 @@ pub use expect::{
     Measurement, Near, NotRun, Outcome, Quantities, Quantity, Take, check, check_smoke, measure, needs_seeds,
     render_claims, render_measured,
 };
+pub use fabric::{Fabric, WantedRun};
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use netrt::NetRtReport;
@@ -92,7 +94,7 @@ pub use summarise::summarise;
 pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, StudyInfo, Summary, summary_schema};
 pub use sweep::{Sweep, SweepAxis, SweepPoint, render_sweep_csv};
 pub use table::render_table;
-pub use tables::{Flows, Labels, LinkRow, StoredFlow, Swept, Table, merge, read_flows, write_links};
+pub use tables::{Cell, Flows, Group, Labels, LinkRow, Scan, StoredFlow, Swept, Table, merge, read_flows, write_links};
 pub use tier::Tier;
 pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

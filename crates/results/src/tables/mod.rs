@@ -21,6 +21,7 @@ mod part;
 mod ports;
 mod read;
 mod runs;
+mod scan;
 mod schema;
 mod spill;
 mod squeeze;
@@ -31,6 +32,7 @@ pub use links::{LinkRow, write_links};
 pub(crate) use merge::check_part;
 pub use merge::merge;
 pub use read::{Flows, StoredFlow, read_flows};
+pub use scan::{Cell, Group, Scan};
 pub use schema::Table;
 
 pub(crate) use flows::FlowWriter;
