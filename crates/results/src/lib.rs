@@ -89,12 +89,15 @@ pub use point::{
 pub use programs::{Command, Printed, Programs};
 pub use quantile::Quantiles;
 pub use record::PointRecorder;
-pub use report::{ReportInput, render_report};
+pub use report::{ComparedResults, ReportInput, render_report, render_side_by_side, with_tables};
 pub use summarise::summarise;
 pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, StudyInfo, Summary, summary_schema};
 pub use sweep::{Sweep, SweepAxis, SweepPoint, render_sweep_csv};
 pub use table::render_table;
-pub use tables::{Cell, Flows, Group, Labels, LinkRow, Scan, StoredFlow, Swept, Table, merge, read_flows, write_links};
+pub use tables::{
+    Cell, Filter, Flows, Group, Labels, LinkRow, Page, Query, QueryError, Relation, Scan, StoredFlow, Swept, Table,
+    merge, read_flows, write_links,
+};
 pub use tier::Tier;
 pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

@@ -94,7 +94,7 @@ class FabricView {
     const { nodes, ports } = this.network, width = 1040, level = 130;
     const levels = Math.max(...nodes.map(([, at]) => at)) + 1;
     const order = nodes.map(([name], i) => ({ i, name })).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-    const x = new Array(nodes.length), y = nodes.map(([, at]) => (levels - at - 0.5) * level);
+    const x = new Array(nodes.length), y = nodes.map(([, at]) => 36 + (levels - 1 - at) * level);
     const spread = (row) => row.forEach(({ i }, at) => { x[i] = ((at + 0.5) / row.length) * width; });
     for (let at = levels - 1; at >= 0; at--) {
       const row = order.filter(({ i }) => nodes[i][1] === at);
@@ -105,6 +105,7 @@ class FabricView {
       spread(row);
     }
     const space = (at) => width / Math.max(1, nodes.filter(([, other]) => other === at).length);
+    const longest = (at) => Math.max(...nodes.filter(([, other]) => other === at).map(([name]) => name.length));
     this.lines = ports.map(([from, to], port) => {
       const [dx, dy] = [x[to] - x[from], y[to] - y[from]], length = Math.hypot(dx, dy) || 1;
       // On the right of its way, so that both directions are visible.
@@ -116,10 +117,10 @@ class FabricView {
     const marks = nodes.map(([name, at], i) => {
       const room = space(at), size = clamp(room / 3, 1.5, 7);
       const mark = at === 0 ? svgElement("circle", { cx: x[i], cy: y[i], r: size * 0.7 }) : svgElement("rect", { x: x[i] - size, y: y[i] - size, width: 2 * size, height: 2 * size, rx: 2 });
-      if (room < name.length * 6.5) return mark;
+      if (room < longest(at) * 6.5) return mark;
       return svgElement("g", {}, mark, svgElement("text", { x: x[i], y: at === 0 ? y[i] + 18 : y[i] - 12, "text-anchor": "middle" }, name));
     });
-    const svg = svgElement("svg", { viewBox: `0 0 ${width} ${levels * level}`, class: "network wide", role: "img", "aria-label": "The network; the table below has its busiest ports" },
+    const svg = svgElement("svg", { viewBox: `0 0 ${width} ${(levels - 1) * level + 66}`, class: "network wide", role: "img", "aria-label": "The network; the table below has its busiest ports" },
       svgElement("g", { class: "links" }, ...this.lines), svgElement("g", { class: "nodes" }, ...marks));
     svg.addEventListener("pointermove", (event) => {
       const port = event.target.dataset?.port;

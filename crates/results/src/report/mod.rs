@@ -16,6 +16,7 @@ mod links;
 mod palette;
 mod pauses;
 mod provenance;
+mod served;
 mod split;
 mod sweep;
 mod tables;
@@ -23,6 +24,7 @@ mod times;
 mod trouble;
 
 pub(crate) use html::escape;
+pub use served::{ComparedResults, render_side_by_side, with_tables};
 
 use std::cell::RefCell;
 

@@ -48,7 +48,6 @@ const charts = [];
 const redraw = () => {
   colors.clear();
   for (const chart of charts) chart.plot?.redraw(false, true);
-  document.dispatchEvent(new Event("recolored"));
 };
 const theme = $("#theme");
 const themes = ["auto", "light", "dark"];
@@ -68,11 +67,7 @@ theme.addEventListener("click", () => {
   setTheme(next);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-const forPrint = (ratio) => {
-  for (const chart of charts) chart.plot?.setPxRatio(ratio);
-  redraw();
-};
-matchMedia("print").addEventListener("change", (event) => forPrint(event.matches ? 3 : devicePixelRatio));
+matchMedia("print").addEventListener("change", redraw);
 
 // Readings beside the pointer.
 const tip = $("#tip");
@@ -427,8 +422,11 @@ const scrolls = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) {
       target.tabIndex = 0;
-      target.setAttribute("role", "group");
-      target.setAttribute("aria-label", "scrolls sideways");
+      // A figure has a role and a name already.
+      if (target.localName !== "figure") {
+        target.setAttribute("role", "group");
+        target.setAttribute("aria-label", "scrolls sideways");
+      }
     } else {
       target.removeAttribute("tabindex");
       target.removeAttribute("role");

@@ -60,6 +60,8 @@ impl Serialize for Cell {
         match self {
             Self::Missing => serializer.serialize_unit(),
             Self::Text(_) => serializer.serialize_str(self.text()),
+            // Larger numbers would lose digits in a browser.
+            Self::Whole(number) if *number > 1 << 53 => serializer.collect_str(number),
             Self::Whole(number) => serializer.serialize_u64(*number),
             Self::Real(number) => serializer.serialize_f64(*number),
             Self::Flag(flag) => serializer.serialize_bool(*flag),
@@ -140,8 +142,58 @@ impl Scan {
             }
             Ok(())
         };
-        read().map_err(|error| ResultsError::damaged(&self.path, format!("damaged in the middle ({error})")))
+        read().map_err(|error| self.damaged(&error))
     }
+
+    /// Returns all columns of the rows with these numbers, in their order. Pages without such rows are not decoded.
+    ///
+    /// # Errors
+    /// Returns an error when the file is damaged in the middle.
+    pub fn rows_at(&self, wanted: &[u64]) -> Result<Vec<Vec<Cell>>, ResultsError> {
+        let mut rows = vec![Vec::with_capacity(self.names.len()); wanted.len()];
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_by_key(|&at| wanted[at]);
+        let mut read = || -> ParquetResult<()> {
+            let (mut first, mut order) = (0, &order[..]);
+            for at in 0..self.reader.num_row_groups() {
+                let end = first + self.reader.metadata().row_group(at).num_rows().cast_unsigned();
+                let own;
+                (own, order) = order.split_at(order.partition_point(|&at| wanted[at] < end));
+                if !own.is_empty() {
+                    let group = self.reader.get_row_group(at)?;
+                    for column in 0..self.names.len() {
+                        let (mut reader, mut next) = (group.get_column_reader(column)?, first);
+                        for &at in own {
+                            rows[at].push(cell_after(&mut reader, (wanted[at] - next) as usize)?);
+                            next = wanted[at] + 1;
+                        }
+                    }
+                }
+                first = end;
+            }
+            Ok(())
+        };
+        read().map_err(|error| self.damaged(&error))?;
+        Ok(rows)
+    }
+
+    fn damaged(&self, error: &ParquetError) -> ResultsError {
+        ResultsError::damaged(&self.path, format!("damaged in the middle ({error})"))
+    }
+}
+
+/// Returns the next value after `gap` others.
+fn cell_after(column: &mut ColumnReader, gap: usize) -> ParquetResult<Cell> {
+    match column {
+        ColumnReader::BoolColumnReader(column) => drop(column.skip_records(gap)?),
+        ColumnReader::Int32ColumnReader(column) => drop(column.skip_records(gap)?),
+        ColumnReader::Int64ColumnReader(column) => drop(column.skip_records(gap)?),
+        ColumnReader::FloatColumnReader(column) => drop(column.skip_records(gap)?),
+        ColumnReader::DoubleColumnReader(column) => drop(column.skip_records(gap)?),
+        ColumnReader::ByteArrayColumnReader(column) => drop(column.skip_records(gap)?),
+        _ => {}
+    }
+    Ok(cells(column, 1)?.swap_remove(0))
 }
 
 /// A group of rows, before it is read.
