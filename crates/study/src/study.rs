@@ -205,7 +205,7 @@ impl Study<'_> {
         let scenario_toml = plan.to_toml();
         let fabric = match summary.sweep {
             Some(_) => None,
-            None => Some(Fabric::of(&self.folder.partial(), &summary, FABRIC_ROOM)?),
+            None => Some(Fabric::of(self.folder.partial(), &summary, FABRIC_ROOM)?),
         };
         let report = ReportInput {
             summary: &summary,

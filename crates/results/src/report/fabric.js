@@ -176,7 +176,7 @@ class FabricView {
       const bins = Array.from({ length: run.bins }, (_, bin) => bin);
       return { name: run.series, ink: run.ink, dash: "", x: bins.map((bin) => (bin + 0.5) * run.bin_us), y: bins.map((bin) => this.value(this.what, this.port, bin, run)) };
     });
-    const end = Math.max(...runs.map((run) => run.bins * run.bin_us)), most = quantity === "share" ? 1 : Math.max(1, ...curves.flatMap((curve) => curve.y));
+    const end = Math.max(...runs.map((run) => run.bins * run.bin_us)), most = quantity === "share" ? 1 : 1.05 * Math.max(1, ...curves.flatMap((curve) => curve.y));
     const place = element("div", { className: "plot" });
     place.style.height = "200px";
     place.setAttribute("aria-label", `${this.portName(this.port)}: ${title} over time`);

@@ -215,7 +215,7 @@ class Chart {
     const titled = x.title ? { label: x.title, labelFont: '600 11.5px system-ui, "Liberation Sans", sans-serif', labelSize: 16, labelGap: 2 } : {};
     this.plot = new uPlot({
       width, height, bands, series,
-      padding: [y.title ? 24 : 10, 14, 0, 0],
+      padding: [y.title ? 24 : 10, 22, 0, 0],
       legend: { show: false },
       scales: { x: scale("x", x), y: scale("y", y) },
       axes: [axis("x", x, { size: 24, gap: 4, space: 46, ...titled }), axis("y", y, { size: 58, gap: 6 })],
@@ -309,6 +309,8 @@ class Chart {
     this.view = view;
     const isAll = ["x", "y"].every((name) => view[name].every((end, i) => end === this.all[name][i]));
     this.place.toggleAttribute("data-zoomed", !isAll);
+    if (isAll) this.place.removeAttribute("aria-description");
+    else this.place.setAttribute("aria-description", `zoomed to ${this.viewText()}`);
     this.plot?.batch(() => {
       for (const name of ["x", "y"]) this.plot.setScale(name, { min: view[name][0], max: view[name][1] });
     });
@@ -322,8 +324,11 @@ class Chart {
       return [at - (at - low) * factor, at + (high - at) * factor].map((end, i) => clamp(back(end), ...this.all[name]));
     };
     this.zoom({ x: ends("x"), y: this.byLevel ? ends("y") : this.view.y });
-    const part = (name) => this.view[name].map((end) => label(this.spec[name].quantity, end)).join(" to ");
-    say(`${part("x")}, ${part("y")}`);
+    say(this.viewText());
+  }
+
+  viewText() {
+    return ["x", "y"].map((name) => this.view[name].map((end) => label(this.spec[name].quantity, end)).join(" to ")).join(", ");
   }
 
   onKey(event) {
