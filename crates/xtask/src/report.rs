@@ -10,7 +10,8 @@ use crate::tools::has_browser;
 use crate::workspace::root;
 
 /// The built-in study, with fewer flows.
-const STUDY: [&str; 8] = ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "workload.poisson.flows=400", "--out"];
+const STUDY: [&str; 8] =
+    ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "workload.poisson.flows=400", "--out"];
 
 pub(crate) fn report() -> Result<()> {
     if let Err(missing) = has_browser() {
