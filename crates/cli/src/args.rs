@@ -33,6 +33,11 @@ pub(crate) enum Command {
     /// Compare two results folders: the differences of their scenarios and of each metric
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
+    /// Open results in a browser: the report with all tables, or several results side by side
+    ///
+    /// Serves pages to browsers on this host until Ctrl-C; tables are read from disk as they are asked for.
+    #[command(after_long_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
     /// Show a network before running anything: hosts, links, RTT, BDP, the load it can carry
     Topology(TopologyArgs),
     /// Show the traffic before running anything: load, sizes, first flows
@@ -518,6 +523,23 @@ pub(crate) struct CompareArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const OPEN_EXAMPLES: &str = "\
+Examples:
+  selvedge open results/our-pod-1
+  selvedge open results/our-pod-1 results/our-pod-2 --port 8080
+
+Only this host can connect. From another: ssh -L 8080:127.0.0.1:8080 host";
+
+#[derive(Args)]
+pub(crate) struct OpenArgs {
+    /// Folders of results
+    #[arg(required = true, value_name = "RESULTS")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Port on 127.0.0.1 [default: any that is free]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
 }
 
 const REPLAY_EXAMPLES: &str = "\

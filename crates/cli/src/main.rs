@@ -15,6 +15,7 @@ mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
 mod inspect;
+mod open;
 mod output;
 mod programs;
 mod progress;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Open(args) => open::open(&args),
         Command::Topology(args) => inspect::topology(&args),
         Command::Workload(args) => inspect::workload(&args),
         Command::Footprint(args) => inspect::footprint(&args),

@@ -42,6 +42,7 @@ mod compare;
 mod eqif;
 mod error;
 mod expect;
+mod fabric;
 mod interval;
 mod metric;
 mod netrt;
@@ -76,6 +77,7 @@ pub use expect::{
     Measurement, Near, NotRun, Outcome, Quantities, Quantity, Take, check, check_smoke, measure, needs_seeds,
     render_claims, render_measured,
 };
+pub use fabric::{Fabric, WantedRun};
 pub use interval::{Estimate, student_t_975};
 pub use metric::{METRICS, Metric, Unit};
 pub use netrt::NetRtReport;
@@ -87,12 +89,15 @@ pub use point::{
 pub use programs::{Command, Printed, Programs};
 pub use quantile::Quantiles;
 pub use record::PointRecorder;
-pub use report::{ReportInput, render_report};
+pub use report::{ComparedResults, ReportInput, render_report, render_side_by_side, with_tables};
 pub use summarise::summarise;
 pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, StudyInfo, Summary, summary_schema};
 pub use sweep::{Sweep, SweepAxis, SweepPoint, render_sweep_csv};
 pub use table::render_table;
-pub use tables::{Flows, Labels, LinkRow, StoredFlow, Swept, Table, merge, read_flows, write_links};
+pub use tables::{
+    Cell, Filter, Flows, Group, Labels, LinkRow, Page, Query, QueryError, Relation, Scan, StoredFlow, Swept, Table,
+    merge, read_flows, write_links,
+};
 pub use tier::Tier;
 pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};
 pub use verdict::{Answer, Verdict, verdict};

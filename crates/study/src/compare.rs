@@ -25,26 +25,17 @@ impl Contrast {
     /// Returns an error if a folder holds no results, incomplete results or those of another version, or if no series
     /// is in both.
     pub fn of(folders: [&Path; 2]) -> Result<Self, StudyError> {
-        let [a, b] = folders.map(Opened::open);
-        let (a, b) = (a?, b?);
-        let flows = [a.flows()?, b.flows()?];
-        let is_the_same = |series: &SeriesSummary| {
-            let key = (series.series.clone(), series.case.clone().unwrap_or_default());
-            compare_flows(flows[0].get(&key), flows[1].get(&key))
-        };
-        let names = [&a, &b].map(|side| side.folder.display().to_string());
-        let sides = [(names[0].as_str(), &a.summary), (names[1].as_str(), &b.summary)];
-        let comparison = Comparison::new(sides, differences(&a, &b), is_the_same);
+        let (comparison, summaries) = between(folders)?;
         if comparison.series.is_empty() {
             return Err(StudyError::input(format!(
                 "{} and {} have no series in common: {}; {}: compare results whose series have the same names and cases",
-                names[0],
-                names[1],
+                comparison.a.folder,
+                comparison.b.folder,
                 the_first(&comparison.only_in_a),
                 the_first(&comparison.only_in_b)
             )));
         }
-        Ok(Self { comparison, summaries: [a.summary, b.summary] })
+        Ok(Self { comparison, summaries })
     }
 
     /// Returns the whole comparison as JSON.
@@ -57,6 +48,21 @@ impl Contrast {
         let [a, b] = &self.summaries;
         render_comparison(&self.comparison, [a, b], width, color)
     }
+}
+
+/// Returns the comparison of two folders, which is empty if they have no series in common, and their summaries.
+pub(crate) fn between(folders: [&Path; 2]) -> Result<(Comparison, [Summary; 2]), StudyError> {
+    let [a, b] = folders.map(Opened::open);
+    let (a, b) = (a?, b?);
+    let flows = [a.flows()?, b.flows()?];
+    let is_the_same = |series: &SeriesSummary| {
+        let key = (series.series.clone(), series.case.clone().unwrap_or_default());
+        compare_flows(flows[0].get(&key), flows[1].get(&key))
+    };
+    let names = [&a, &b].map(|side| side.folder.display().to_string());
+    let sides = [(names[0].as_str(), &a.summary), (names[1].as_str(), &b.summary)];
+    let comparison = Comparison::new(sides, differences(&a, &b), is_the_same);
+    Ok((comparison, [a.summary, b.summary]))
 }
 
 /// An opened folder of results.

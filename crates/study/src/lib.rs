@@ -42,6 +42,7 @@ mod serve;
 mod study;
 mod text;
 mod trace;
+mod viewer;
 mod writable;
 
 pub use available::Available;
@@ -63,4 +64,5 @@ pub use serve::{Open, Opened, serve};
 pub use study::{Outcome, Study, Watch};
 pub use text::{amount, bytes, span};
 pub use trace::Tracing;
+pub use viewer::Viewer;
 pub use writable::check_writable;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use selvedge_results::{
-    Cut, GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo, Summary,
-    Sweep, SweepAxis, SweepPoint, Table, merge, render_report, render_sweep_csv, summarise,
+    Cut, Fabric, GroupKind, GroupTraits, PointFiles, PointSummary, ReportInput, SeriesInfo, SeriesTraits, StudyInfo,
+    Summary, Sweep, SweepAxis, SweepPoint, Table, merge, render_report, render_sweep_csv, summarise,
 };
 use selvedge_scenario::{Grid, GridAxis, GridPoint, Plan, PlannedSeries, Point, Scenario, World};
 use selvedge_sim::workload::WorkloadSummary;
@@ -203,8 +203,17 @@ impl Study<'_> {
 
         let (summary, points) = (self.summary(plan, done, deterministic), points_of(plan, done));
         let scenario_toml = plan.to_toml();
-        let report =
-            ReportInput { summary: &summary, points: &points, scenario_toml: &scenario_toml, command: self.command };
+        let fabric = match summary.sweep {
+            Some(_) => None,
+            None => Some(Fabric::of(self.folder.partial(), &summary, FABRIC_ROOM)?),
+        };
+        let report = ReportInput {
+            summary: &summary,
+            points: &points,
+            fabric: fabric.as_ref(),
+            scenario_toml: &scenario_toml,
+            command: self.command,
+        };
         self.folder.write("report.html", &render_report(&report))?;
         self.folder.write("summary.json", &summary.to_json())?;
         if let Some(table) = render_sweep_csv(&summary) {
@@ -217,6 +226,9 @@ impl Study<'_> {
         Ok(summary)
     }
 }
+
+/// Number of characters that links over time have in a report.
+const FABRIC_ROOM: usize = 350_000;
 
 /// Summaries of complete points.
 type Done = BTreeMap<Point, PointSummary>;

@@ -14,6 +14,7 @@ mod kernel_tcp;
 mod page;
 mod product;
 mod python;
+mod report;
 mod rtl;
 mod schema;
 mod soft_roce;
@@ -68,6 +69,8 @@ enum Task {
     VerbsClients(verbs_clients::Options),
     /// Build the Python package beside its sources, test it, or make its wheel
     Python(python::Options),
+    /// Try a report in a browser, as a file and as `selvedge open` serves it (Chromium, Node.js)
+    Report,
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
     /// Run one end of the kernel's transfer
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
         Task::VerbsClients(options) => verbs_clients::verbs_clients(&options),
         Task::Python(options) => python::python(&options),
+        Task::Report => report::report(),
         Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),

@@ -113,6 +113,18 @@ const HARDWARE: Tool = Tool {
     advice: "install them, e.g. `sudo apt install verilator yosys python3-venv libpython3-dev g++ make`; rtl/tools.txt has the versions",
 };
 
+const BROWSER: Tool = Tool {
+    name: "Chromium, or Node.js with npm",
+    purpose: "cargo xtask report",
+    probe: &["sh", "-c", "chromium --version && node --version && npm --version"],
+    install: &[&[
+        "sh",
+        "-c",
+        "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium $(node --version >/dev/null 2>&1 || echo nodejs npm)",
+    ]],
+    advice: "install them, e.g. `sudo apt install chromium nodejs npm`",
+};
+
 /// Command that installs the nightly compiler, with the sanitizers that `cargo xtask deep` uses.
 pub(crate) const NIGHTLY: &str = "rustup toolchain install nightly --profile minimal";
 
@@ -122,9 +134,11 @@ pub(crate) fn setup() -> Result<()> {
     CLIPPY.require()?;
     require_c_compiler()?;
     TSHARK.require()?;
-    // Hardware tools are optional for most work.
-    if let Err(error) = HARDWARE.require() {
-        eprintln!("note: {error}");
+    // Tools of hardware and browsers are optional for most work.
+    for tool in [HARDWARE, BROWSER] {
+        if let Err(error) = tool.require() {
+            eprintln!("note: {error}");
+        }
     }
     if !crate::deep::is_possible() {
         eprintln!("note: `cargo xtask deep` needs a nightly compiler: `{NIGHTLY}`");
@@ -148,6 +162,17 @@ pub(crate) fn require_c_compiler() -> Result<()> {
 /// Returns an error with advice on how to install the programs.
 pub(crate) fn require_virtual_machine() -> Result<()> {
     VIRTUAL_MACHINE.require()
+}
+
+/// Returns whether a browser is there, and what drives it.
+///
+/// # Errors
+/// Says what is missing.
+pub(crate) fn has_browser() -> Result<()> {
+    match BROWSER.answers() {
+        true => Ok(()),
+        false => bail!("no {}: {}", BROWSER.name, BROWSER.advice),
+    }
 }
 
 /// Makes sure that valgrind is there.

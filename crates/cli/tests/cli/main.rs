@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mod compare;
 mod files;
+mod open;
 mod replay;
 mod running;
 mod schema;

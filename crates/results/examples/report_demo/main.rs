@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use selvedge_results::{
-    PointFiles, ReportInput, SeriesInfo, StudyInfo, Table, merge, render_report, render_table, summarise,
+    Fabric, Labels, PointFiles, ReportInput, SeriesInfo, StudyInfo, Table, WantedRun, merge, render_report,
+    render_table, summarise, write_links,
 };
 
 mod synthetic;
@@ -41,16 +42,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         sweep: None,
     };
     let summary = summarise(&study, &series, &points);
+    fs::write(folder.join("summary.json"), summary.to_json())?;
+    merge(files.iter().map(|files| &files.flows), &folder.join("flows.parquet"), Table::Flows)?;
+    merge(files.iter().map(|files| &files.ports), &folder.join("ports.parquet"), Table::Ports)?;
+    let links: Vec<_> = profiles.iter().map(|profile| (Labels::from(profile.name), synthetic::links())).collect();
+    write_links(&folder.join("links.parquet"), &links)?;
+    let run = |(ink, profile): (usize, &synthetic::Profile)| WantedRun { series: profile.name, case: "", ink, seed: 1 };
+    let wanted: Vec<_> = profiles.iter().enumerate().map(run).collect();
+    let fabric = Fabric::read(&folder.join("links.parquet"), &folder.join("ports.parquet"), &wanted, 350_000)?;
     let report = render_report(&ReportInput {
         summary: &summary,
         points: &points,
+        fabric: Some(&fabric),
         scenario_toml: "title = \"Does RDMA need a lossless fabric?\"\nseeds = [1, 2, 3, 4, 5]\n\n[topology.fat-tree]\nk = 6\nlink = { rate = \"40Gbps\", delay = \"2us\" }\n",
         command: "selvedge run",
     });
     fs::write(folder.join("report.html"), report)?;
-    fs::write(folder.join("summary.json"), summary.to_json())?;
-    merge(files.iter().map(|files| &files.flows), &folder.join("flows.parquet"), Table::Flows)?;
-    merge(files.iter().map(|files| &files.ports), &folder.join("ports.parquet"), Table::Ports)?;
     fs::remove_dir_all(&parts)?;
     eprint!("{}", render_table(&summary, 100, false));
     eprintln!("wrote {}", folder.display());

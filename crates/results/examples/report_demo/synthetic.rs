@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use selvedge_results::{Cut, PointFiles, PointRecorder, PointSummary, ResultsError, SeriesInfo, SeriesTraits};
+use selvedge_results::{Cut, LinkRow, PointFiles, PointRecorder, PointSummary, ResultsError, SeriesInfo, SeriesTraits};
 use selvedge_telemetry::{
     Deadlock, DropReason, Drops, FlowRow, Observer, PausedHop, PortInfo, PortKind, PortRow, PortTotals, RunRecord,
     TimePart, TimeProfile, WorkloadTime,
@@ -152,7 +152,7 @@ fn sample_ports(
                     egress_queue: Bytes::new((depth * (0.5 + rng.unit_f64())) as u64),
                     ingress_buffer: Bytes::new(depth as u64),
                     paused: stopped,
-                    busy: Duration::from_ps((interval.as_ps() as f64 * 0.7) as u64),
+                    busy: Duration::from_ps((interval.as_ps() as f64 * (0.35 + 0.35 * hot + 0.25 * wave)) as u64),
                     drops: 0,
                     trims: 0,
                 }
@@ -242,6 +242,13 @@ fn deadlock(end: Instant) -> Deadlock {
             hop(97, "agg0", "edge0"),
         ],
     }
+}
+
+/// Returns the links of the network.
+#[allow(dead_code, reason = "tests of reports take no links")]
+pub(crate) fn links() -> Vec<LinkRow> {
+    let row = |port: PortInfo| LinkRow { link: port.id.0 / 2, port, delay: Duration::from_us(2), loss: 0.0 };
+    fat_tree().into_iter().map(row).collect()
 }
 
 /// Returns the ports of a fat-tree with k = 6, two ports per link.

@@ -182,6 +182,7 @@ fn picture(claim: &ClaimVerdict) -> String {
 
 const WIDTH: f64 = 150.0;
 const OWN_STYLE: &str = "\
+main { padding-top: 40px; }
 .range { width: 150px; height: 16px; }
 .accepted { fill: var(--line); }
 .yes, .given, .part, .no, .open { white-space: nowrap; font-weight: 600; }

@@ -1,9 +1,12 @@
 //! Scales that map values to positions in a chart, and their ticks.
 
+use serde::Serialize;
+
 use crate::number::digits;
 
 /// Kind of values on an axis, which determines how ticks are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Quantity {
     /// Microseconds.
     Time,
@@ -33,17 +36,6 @@ impl Quantity {
             Self::Tail => format!("{} %", short(100.0 - value * 100.0, 5)),
         }
     }
-
-    /// Returns the quantity's name in the page's script.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Size => "size",
-            Self::Plain => "plain",
-            Self::Share => "share",
-            Self::Tail => "tail",
-        }
-    }
 }
 
 /// Returns the value with at most `wanted` digits, without trailing zeros of a fraction.
@@ -53,7 +45,7 @@ fn short(value: f64, wanted: i32) -> String {
 }
 
 /// One axis: an interval of values on a linear or logarithmic scale.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 pub(super) struct Axis {
     pub(super) title: String,
     pub(super) quantity: Quantity,

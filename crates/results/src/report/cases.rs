@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::Study;
 use super::axis::{Axis, Quantity};
-use super::html::{escape, figure, section, width_of};
+use super::html::{escape, figure, legend, section, width_of};
 use super::lines::{stack, wrap};
-use crate::Estimate;
 use crate::metric::{Metric, Unit};
 use crate::stall::STALLED;
 use crate::traits::Compared;
+use crate::{Bound, Estimate};
 
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 14.0;
@@ -40,19 +40,6 @@ pub(super) fn across(study: &Study<'_>) -> String {
          with their age, so that it is at least so much.",
         &format!("{}<div class=\"pair\">{panels}</div>", legend(study)),
     )
-}
-
-fn legend(study: &Study<'_>) -> String {
-    let mut keys = String::new();
-    for first in study.firsts() {
-        let (ink, dash) = (study.inks[first], study.dash(first));
-        let _ = write!(
-            keys,
-            "<span class=\"key\"><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path d=\"M1 5H25\" class=\"ink{ink}\"{dash}/></svg>{}</span>",
-            escape(study.names[ink])
-        );
-    }
-    format!("<div class=\"legend\">{keys}<span class=\"note\">{}</span></div>", study.about_dashes())
 }
 
 /// Returns the estimate of a metric of a series in a case.
@@ -122,6 +109,7 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Op
         let ink = study.inks[first];
         // Series are shifted sideways so that intervals do not cover each other.
         let aside = (ink as f64 - (study.names.len() as f64 - 1.0) / 2.0) * 4.0;
+        let _ = write!(out, "<g class=\"s{ink}\">");
         draw(
             &mut out,
             ink,
@@ -133,10 +121,17 @@ fn panel(study: &Study<'_>, metric: &Compared, cases: &[&str], width: f64) -> Op
                     is_cut: [from < axis.low, to > axis.high],
                 });
                 let mean = found.mean?.clamp(axis.low, axis.high);
-                Some((x_of(at) + aside, y_of(mean), interval.filter(|_| mean < axis.high), found.bound.is_some()))
+                Some(Mark {
+                    x: x_of(at) + aside,
+                    y: y_of(mean),
+                    interval: interval.filter(|_| mean < axis.high),
+                    is_bound: found.bound.is_some(),
+                    reading: reading(study.names[ink], cases[at], quantity, found),
+                })
             },
             cases.len(),
         );
+        out += "</g>";
     }
     let _ = write!(out, "<path class=\"axis\" d=\"M{LEFT} {bottom}H{}\"/></svg>", width - RIGHT);
     Some(figure(&metric.title, &out))
@@ -172,8 +167,28 @@ impl Labels {
     }
 }
 
-/// Position of a mean, its interval, and whether the mean is a lower bound.
-type Mark = (f64, f64, Option<Whisker>, bool);
+/// Returns "irn, 30 % load: 1.2 ms (1.1 ms–1.3 ms)".
+fn reading(name: &str, case: &str, quantity: Quantity, found: &Estimate) -> String {
+    let sign = Bound::sign(found.bound);
+    let mean = found.mean.map_or(String::new(), |mean| quantity.label(mean));
+    let interval = found.ci95.filter(|[low, high]| low < high);
+    let interval = interval.map_or(String::new(), |ends| {
+        let [low, high] = ends.map(|end| quantity.label(end.max(0.0)));
+        format!(" ({low}–{high})")
+    });
+    format!("{name}, {case}: {sign}{mean}{interval}")
+}
+
+/// The mean of a series in a case.
+struct Mark {
+    x: f64,
+    y: f64,
+    interval: Option<Whisker>,
+    /// Whether the mean is a lower bound.
+    is_bound: bool,
+    /// Text with the values.
+    reading: String,
+}
 
 /// An interval; an end is cut where it lies beyond the axis.
 struct Whisker {
@@ -197,14 +212,20 @@ impl Whisker {
 /// Draws one series: marks with their intervals, joined where neighbours are known.
 fn draw(out: &mut String, ink: usize, dash: &str, mark: &dyn Fn(usize) -> Option<Mark>, cases: usize) {
     for at in 0..cases {
-        let Some((x, y, interval, is_bound)) = mark(at) else { continue };
-        if let Some((x0, y0, ..)) = at.checked_sub(1).and_then(mark) {
-            let _ = write!(out, "<path class=\"curve ink{ink}\" d=\"M{x0:.1} {y0:.1}L{x:.1} {y:.1}\"{dash}/>");
+        let Some(Mark { x, y, interval, is_bound, reading }) = mark(at) else { continue };
+        let title = format!("<title>{}</title>", escape(&reading));
+        if let Some(Mark { x: x0, y: y0, .. }) = at.checked_sub(1).and_then(mark) {
+            let _ = write!(
+                out,
+                "<path class=\"curve ink{ink}\" d=\"M{x0:.1} {y0:.1}L{x:.1} {y:.1}\" stroke-dasharray=\"{dash}\"/>"
+            );
         }
         *out += &interval.map_or(String::new(), |whisker| whisker.draw(ink, x));
         let _ = match is_bound {
-            true => write!(out, "<path class=\"fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4.5 3l4.5 -9 4.5 9z\"/>"),
-            false => write!(out, "<circle class=\"fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"/>"),
+            true => {
+                write!(out, "<path class=\"fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4.5 3l4.5 -9 4.5 9z\">{title}</path>")
+            }
+            false => write!(out, "<circle class=\"fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\">{title}</circle>"),
         };
     }
 }

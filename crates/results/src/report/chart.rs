@@ -1,138 +1,111 @@
-//! Line charts with bands, as SVG.
+//! Line charts with bands: their data as JSON, which the page's script draws.
 
-use std::fmt::Write;
+use serde::Serialize;
 
+use super::Study;
 use super::axis::Axis;
 use super::html::escape;
 
-/// A chart in construction: its size, its axes, and the shapes drawn so far.
+/// A chart in construction: its axes, and the curves so far.
+#[derive(Serialize)]
 pub(super) struct Chart {
-    width: f64,
-    height: f64,
+    label: String,
     x: Axis,
     y: Axis,
-    body: String,
+    /// Whether charts share the horizontal zoom of this one.
+    shares_x: bool,
+    curves: Vec<Curve>,
+    #[serde(skip)]
+    height: u32,
 }
 
-/// Space for tick labels and the title to the left of the plot.
-const LEFT: f64 = 58.0;
-/// Space to the right of the plot.
-const RIGHT: f64 = 14.0;
-/// Space for the title above the plot.
-const TOP: f64 = 22.0;
-/// Space for tick labels and the title below the plot.
-const BOTTOM: f64 = 40.0;
+#[derive(Serialize)]
+struct Curve {
+    name: String,
+    ink: usize,
+    /// Lengths of strokes and gaps; empty if solid.
+    dash: &'static str,
+    x: Vec<Number>,
+    y: Vec<Number>,
+    /// Ends of the band around the curve; empty without a band.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    low: Vec<Number>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    high: Vec<Number>,
+    /// Indices of the points that are lower bounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bounds: Vec<usize>,
+}
+
+/// A number that is written with six digits, three more than the page shows.
+#[derive(Clone, Copy)]
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rounded: f64 = format!("{:.5e}", self.0).parse().unwrap_or(self.0);
+        // "20" is shorter than "20.0".
+        match rounded as i64 {
+            whole if whole as f64 == rounded => serializer.serialize_i64(whole),
+            _ => serializer.serialize_f64(rounded),
+        }
+    }
+}
+
+/// A point of a curve.
+#[derive(Clone, Copy, Default)]
+pub(super) struct At {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// Ends of the band at the point.
+    pub(super) band: Option<(f64, f64)>,
+    /// Whether the value is a lower bound.
+    pub(super) is_bound: bool,
+}
+
+impl From<(f64, f64)> for At {
+    fn from((x, y): (f64, f64)) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+}
 
 impl Chart {
-    /// Creates an empty chart.
-    pub(super) fn new(width: f64, height: f64, x: Axis, y: Axis) -> Self {
-        Self { width, height, x, y, body: String::new() }
+    /// Creates an empty chart; `label` is its accessible name, `height` is in pixels.
+    pub(super) fn new(label: String, height: u32, x: Axis, y: Axis) -> Self {
+        Self { label, x, y, shares_x: false, curves: Vec::new(), height }
     }
 
-    /// Draws the curve of a series in its ink; `dash` is the SVG attribute of its dashes.
-    pub(super) fn line(&mut self, ink: usize, name: &str, dash: &str, points: &[(f64, f64)]) {
+    /// Makes all charts of this kind zoom together along the horizontal axis.
+    pub(super) fn sharing_x(self) -> Self {
+        Self { shares_x: true, ..self }
+    }
+
+    /// Adds the curve of a series of the study.
+    pub(super) fn line(&mut self, study: &Study<'_>, series: usize, points: &[At]) {
         if points.is_empty() {
             return;
         }
-        if let [(x, y)] = *points {
-            let (x, y) = (self.x_of(x), self.y_of(y));
-            let _ = write!(self.body, "<circle class=\"s{ink} fill{ink}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>");
-            return;
-        }
-        let path = self.path(points.iter().copied());
-        let _ = write!(
-            self.body,
-            "<path class=\"curve s{ink} ink{ink}\" data-name=\"{}\" d=\"M{path}\"{dash}/>",
-            escape(name)
-        );
+        let column = |of: fn(&At) -> f64| points.iter().map(|at| Number(of(at))).collect();
+        let ends: Vec<(f64, f64)> = points.iter().filter_map(|at| at.band).collect();
+        self.curves.push(Curve {
+            name: study.summary.series[series].series.clone(),
+            ink: study.inks[series],
+            dash: study.dash(series),
+            x: column(|at| at.x),
+            y: column(|at| at.y),
+            low: ends.iter().map(|&(low, _)| Number(low)).collect(),
+            high: ends.iter().map(|&(_, high)| Number(high)).collect(),
+            bounds: (0..points.len()).filter(|&at| points[at].is_bound).collect(),
+        });
     }
 
-    /// Draws a point of a series that is a lower bound: an arrowhead upwards.
-    pub(super) fn at_least(&mut self, ink: usize, (x, y): (f64, f64)) {
-        let (x, y) = (self.x_of(x), self.y_of(y));
-        let _ = write!(self.body, "<path class=\"s{ink} fill{ink} bound\" d=\"M{x:.1} {y:.1}m-4 0l4 -8 4 8z\"/>");
-    }
-
-    /// Draws the area between a series' lower and upper values.
-    pub(super) fn band(&mut self, ink: usize, points: &[(f64, f64, f64)]) {
-        if points.len() < 2 {
-            return;
-        }
-        let there = self.path(points.iter().map(|&(x, low, _)| (x, low)));
-        let back = self.path(points.iter().rev().map(|&(x, _, high)| (x, high)));
-        let _ = write!(self.body, "<path class=\"band s{ink} fill{ink}\" d=\"M{there}L{back}Z\"/>");
-    }
-
-    /// Returns the finished SVG; `label` is its accessible description.
-    pub(super) fn finish(self, label: &str) -> String {
-        let (right, bottom) = (self.width - RIGHT, self.height - BOTTOM);
-        let mut out = String::new();
-        let _ = write!(
-            out,
-            "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" \
-             data-x=\"{},{LEFT},{right},{},{},{}\" data-y=\"{},{bottom},{TOP},{},{},{}\">",
-            self.width,
-            self.height,
-            escape(label),
-            u8::from(self.x.log),
-            self.x.low,
-            self.x.high,
-            self.x.quantity.name(),
-            u8::from(self.y.log),
-            self.y.low,
-            self.y.high,
-            self.y.quantity.name(),
-        );
-        for tick in self.y.ticks() {
-            let y = self.y_of(tick);
-            let label = self.y.quantity.label(tick);
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{right}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1}\" \
-                 text-anchor=\"end\">{label}</text>",
-                LEFT - 7.0,
-                y + 3.6
-            );
-        }
-        for tick in self.x.ticks() {
-            let x = self.x_of(tick);
-            let label = self.x.quantity.label(tick);
-            let _ = write!(
-                out,
-                "<path class=\"grid\" d=\"M{x:.1} {TOP}V{bottom}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{}\" \
-                 text-anchor=\"middle\">{label}</text>",
-                bottom + 15.0
-            );
-        }
-        let _ = write!(
-            out,
-            "<path class=\"axis\" d=\"M{LEFT} {bottom}H{right}\"/>\
-             <text class=\"title\" x=\"{right}\" y=\"{}\" text-anchor=\"end\">{}</text>\
-             <text class=\"title\" x=\"0\" y=\"11\">{}</text>{}<path class=\"cross\" d=\"\"/></svg>",
-            self.height - 6.0,
-            escape(&self.x.title),
-            escape(&self.y.title),
-            self.body
-        );
-        out
-    }
-
-    fn x_of(&self, value: f64) -> f64 {
-        LEFT + self.x.place(value) * (self.width - LEFT - RIGHT)
-    }
-
-    fn y_of(&self, value: f64) -> f64 {
-        self.height - BOTTOM - self.y.place(value) * (self.height - TOP - BOTTOM)
-    }
-
-    /// Returns a path "x y x y ...": implicit line-tos.
-    fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
-        let mut path = String::new();
-        for (x, y) in points {
-            let _ = write!(path, "{:.1} {:.1} ", self.x_of(x), self.y_of(y));
-        }
-        path.pop();
-        path
+    /// Returns the place of the chart in the page, and adds its data to that of the page.
+    pub(super) fn finish(self, study: &Study<'_>) -> String {
+        let (label, height) = (escape(&self.label), self.height);
+        let mut charts = study.charts.borrow_mut();
+        let at = charts.len();
+        charts.push(serde_json::to_value(self).expect("a chart has text keys"));
+        format!("<div class=\"plot\" data-chart=\"{at}\" style=\"height:{height}px\" aria-label=\"{label}\"></div>")
     }
 }
 
@@ -158,5 +131,11 @@ mod tests {
         assert_eq!((kept[0], kept[kept.len() - 1]), (0, 999));
         assert_eq!(decimate(&points[..3], 300), [0, 1, 2]);
         assert!(decimate::<u32>(&[], 300).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let text = |number| serde_json::to_string(&Number(number)).unwrap();
+        assert_eq!([0.0, 20.0, 0.123_456_78, 1_234_567.0].map(text), ["0", "20", "0.123457", "1234570"]);
     }
 }

@@ -3,8 +3,8 @@
 use selvedge_units::words::all_of;
 
 use super::axis::{Axis, Quantity};
-use super::chart::Chart;
-use super::html::{figure, legend, section, width_of};
+use super::chart::{At, Chart};
+use super::html::{Value, figure, legend, section, values};
 use super::{Case, Study};
 use crate::point::{self, cdf_levels, tail_levels};
 use crate::{FlowSummary, PointSummary, SizeClass};
@@ -32,9 +32,7 @@ pub(super) fn times(study: &Study<'_>) -> String {
             label: "Cumulative distribution of flow completion times",
             x: Axis::log("flow completion time", Quantity::Time, low, high),
             y: Axis::linear("share of flows that completed", Quantity::Share, 0.0, 1.0),
-            bands: Vec::new(),
-            bounds: Vec::new(),
-            curves,
+            curves: curves.iter().map(|curve| curve.iter().copied().map(At::from).collect()).collect(),
         });
     }
     if let Some((low, high)) = of_tails {
@@ -44,16 +42,35 @@ pub(super) fn times(study: &Study<'_>) -> String {
             x: Axis::log("completion time of single-packet messages", Quantity::Time, low, high),
             // The axis is reversed: rarer is higher.
             y: Axis::log("share that completed", Quantity::Tail, 1e-4, 0.1).exact(0.1, 1e-4),
-            bands: Vec::new(),
-            bounds: Vec::new(),
-            curves: tails,
+            curves: tails.iter().map(|curve| curve.iter().copied().map(At::from).collect()).collect(),
         });
     }
     let mut charts = draw(study, &charts);
     if charts.is_empty() {
         charts = "<p>No measured flow finished.</p>".into();
+    } else {
+        charts += &quantiles(study, &curves, &tails);
     }
     section("completion", "Flow completion times", &lead(study), &format!("{}{charts}", legend(study)))
+}
+
+/// Returns the table of the curves' values at common quantiles.
+fn quantiles(study: &Study<'_>, curves: &[Vec<(f64, f64)>], tails: &[Vec<(f64, f64)>]) -> String {
+    const SHARES: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999];
+    const RARE: [f64; 3] = [0.1, 0.01, 0.001];
+    /// Less than any distance of two levels.
+    const CLOSE: f64 = 1e-6;
+    let value = |found: Option<&(f64, f64)>| found.map(|&(x, _)| -> Value { (Quantity::Time.label(x), x) });
+    let row = |at: usize| {
+        let of_all = SHARES.map(|share| value(curves[at].iter().find(|(_, level)| *level > share - CLOSE)));
+        let of_tail = RARE.map(|rare| value(tails[at].iter().find(|(_, level)| *level < rare + CLOSE)));
+        (at, of_all.into_iter().chain(of_tail).collect())
+    };
+    let rows: Vec<_> = (0..curves.len()).filter(|&at| !curves[at].is_empty()).map(row).collect();
+    let heads = SHARES.map(|share| Quantity::Share.label(share)).into_iter();
+    let heads =
+        heads.chain(RARE.map(|rare| format!("single-packet {}", Quantity::Tail.label(rare)))).collect::<Vec<_>>();
+    values(study, "completion times of these shares of flows", &heads, &rows)
 }
 
 /// Returns the text above the curves.
@@ -128,11 +145,11 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
             label,
             x: Axis::log("flow size", Quantity::Size, smallest, largest),
             y: Axis::log("slowdown", Quantity::Plain, 1.0, slowest),
-            bands: series.iter().map(|band| band.iter().map(|at| (at.size, at.low, at.high)).collect()).collect(),
-            bounds: series.iter().map(|band| bounds_in(band)).collect(),
-            curves: series.iter().map(|band| band.iter().map(|at| (at.size, at.mean)).collect()).collect(),
+            curves: series.iter().map(|band| band.iter().map(AtSize::drawn).collect()).collect(),
         })
         .collect();
+    let tables: String =
+        wanted.iter().zip(&sizes).map(|(&(_, label, _), series)| self::sizes(study, label, series)).collect();
     let mut lead = String::from(
         "Completion time over that in an empty network. Lines are means over seeds, bands reach from the best seed to the worst. Sizes are grouped by powers of two; a group stands at the mean size of its flows.",
     );
@@ -140,21 +157,40 @@ pub(super) fn by_size(study: &Study<'_>) -> String {
         lead += " Arrowheads: flows that had not finished when runs ended count with their age, so that the value is a lower \
                  bound.";
     }
-    section("size", "Slowdown by flow size", &lead, &format!("{}{}", legend(study), draw(study, &charts)))
+    section("size", "Slowdown by flow size", &lead, &format!("{}{}{tables}", legend(study), draw(study, &charts)))
 }
 
-/// Returns the points of a curve that are lower bounds.
-fn bounds_in(band: &[AtSize]) -> Vec<(f64, f64)> {
-    band.iter().filter(|at| at.is_bound).map(|at| (at.size, at.mean)).collect()
+/// Returns the table of one chart's values: size classes as columns.
+fn sizes(study: &Study<'_>, caption: &str, series: &[Vec<AtSize>]) -> String {
+    let mut classes: Vec<u64> = series.iter().flatten().map(|at| at.up_to).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let value = |at: &AtSize| -> Value {
+        let sign = if at.is_bound { "≥ " } else { "" };
+        (format!("{sign}{}", Quantity::Plain.label(at.mean)), at.mean)
+    };
+    let of_class = |band: &[AtSize], class| band.iter().find(|at| at.up_to == class).map(value);
+    let row = |(at, band): (usize, &Vec<AtSize>)| (at, classes.iter().map(|&class| of_class(band, class)).collect());
+    let rows: Vec<_> = series.iter().enumerate().filter(|(_, band)| !band.is_empty()).map(row).collect();
+    let heads: Vec<_> = classes.iter().map(|&class| format!("≤ {}", Quantity::Size.label(class as f64))).collect();
+    values(study, caption, &heads, &rows)
 }
 
 struct AtSize {
+    /// Largest size of the class, in bytes.
+    up_to: u64,
     size: f64,
     low: f64,
     mean: f64,
     high: f64,
     /// Whether the mean is a lower bound.
     is_bound: bool,
+}
+
+impl AtSize {
+    fn drawn(&self) -> At {
+        At { x: self.size, y: self.mean, band: Some((self.low, self.high)), is_bound: self.is_bound }
+    }
 }
 
 /// Function that returns a quantile of a size class, and whether it is a lower bound.
@@ -174,7 +210,7 @@ fn size_band(points: &[&PointSummary], of: Quantile) -> Vec<AtSize> {
             let flows = class.iter().map(|class| class.slowdown.count as f64);
             let bytes = class.iter().map(|class| class.size_mean * class.slowdown.count as f64);
             let size = bytes.sum::<f64>() / flows.sum::<f64>();
-            Some(AtSize { size, low, mean, high, is_bound })
+            Some(AtSize { up_to: class[0].up_to, size, low, mean, high, is_bound })
         })
         .collect()
 }
@@ -194,33 +230,26 @@ struct Distribution {
     label: &'static str,
     x: Axis,
     y: Axis,
-    /// Bands, indexed by series; empty without bands.
-    bands: Vec<Vec<(f64, f64, f64)>>,
-    /// Points of curves that are lower bounds, indexed by series; empty without such points.
-    bounds: Vec<Vec<(f64, f64)>>,
     /// Curves, indexed by series.
-    curves: Vec<Vec<(f64, f64)>>,
+    curves: Vec<Vec<At>>,
 }
 
 /// Draws charts side by side. In a study with cases each chart is a grid with a panel for each case, on equal axes.
 fn draw(study: &Study<'_>, charts: &[Distribution]) -> String {
     let cases = study.cases();
     if let [case] = &cases[..] {
-        let panel = |(at, chart): (usize, &Distribution)| {
-            figure(chart.title, &chart.panel(study, case, width_of(at, charts.len()), 330.0))
-        };
-        let panels: String = charts.iter().enumerate().map(panel).collect();
+        let panel = |chart: &Distribution| figure(chart.title, &chart.panel(study, case, 330));
+        let panels: String = charts.iter().map(panel).collect();
         return if panels.is_empty() { panels } else { format!("<div class=\"pair\">{panels}</div>") };
     }
     let columns = cases.len().min(3);
-    let width = if columns == 2 { 510.0 } else { 340.0 };
     let mut out = String::new();
     for chart in charts {
         let has_curve = |case: &&Case<'_>| case.series.iter().any(|&at| !chart.curves[at].is_empty());
         let panels: String = cases
             .iter()
             .filter(has_curve)
-            .map(|case| figure(case.name.unwrap_or(""), &chart.panel(study, case, width, 250.0)))
+            .map(|case| figure(case.name.unwrap_or(""), &chart.panel(study, case, 250)))
             .collect();
         let title = chart.title;
         out += &format!("<h3>{title}</h3><div class=\"row\" style=\"--columns:{columns}\">{panels}</div>");
@@ -230,22 +259,11 @@ fn draw(study: &Study<'_>, charts: &[Distribution]) -> String {
 
 impl Distribution {
     /// Returns the panel with the series of one case.
-    fn panel(&self, study: &Study<'_>, case: &Case<'_>, width: f64, height: f64) -> String {
-        let mut chart = Chart::new(width, height, self.x.clone(), self.y.clone());
-        for &at in &case.series {
-            if let Some(band) = self.bands.get(at) {
-                chart.band(study.inks[at], band);
-            }
-        }
-        for &at in &case.series {
-            let name = &study.summary.series[at].series;
-            chart.line(study.inks[at], name, study.dash(at), &self.curves[at]);
-            for &point in self.bounds.get(at).into_iter().flatten() {
-                chart.at_least(study.inks[at], point);
-            }
-        }
+    fn panel(&self, study: &Study<'_>, case: &Case<'_>, height: u32) -> String {
         let of_case = case.name.map_or(String::new(), |name| format!(", {name}"));
-        chart.finish(&format!("{}{of_case}", self.label))
+        let mut chart = Chart::new(format!("{}{of_case}", self.label), height, self.x.clone(), self.y.clone());
+        case.series.iter().for_each(|&at| chart.line(study, at, &self.curves[at]));
+        chart.finish(study)
     }
 }
 

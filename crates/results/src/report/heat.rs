@@ -29,7 +29,7 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
     let height = bottom + BOTTOM;
     let mut shades = vec![String::new(); SHADES.len() + 1];
     let mut labels = String::new();
-    let mut digits = Vec::new();
+    let mut readings = Vec::new();
     for (row, (port, name)) in ports.iter().zip(&names).enumerate() {
         let y = TOP + row as f64 * ROW;
         let levels: Vec<usize> = port.share.iter().map(|&share| shade(share)).collect();
@@ -47,14 +47,14 @@ pub(super) fn map(ports: &[&PausedPort], bin_us: f64, begin_us: f64, label: &str
             y + ROW - 3.2,
             escape(&shortened(name, ((left - 14.0) / LETTER) as usize))
         );
-        digits.push(format!("{name}|{}", levels.iter().map(usize::to_string).collect::<String>()));
+        let shares = port.share.iter().map(|share| (share * 1000.0).round().to_string());
+        readings.push(format!("{name}|{}", shares.collect::<Vec<_>>().join(" ")));
     }
     let mut out = format!(
         "<svg class=\"heat wide\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" \
-         data-cell=\"{left},{TOP},{cell},{ROW},{bin_us}\" data-shades=\"{}\" data-rows=\"{}\">",
+         data-cell=\"{left},{TOP},{cell},{ROW},{bin_us}\" data-rows=\"{}\">",
         escape(label),
-        SHADES.map(|least| Quantity::Share.label(f64::from(least))).join(","),
-        escape(&digits.join(";"))
+        escape(&readings.join(";"))
     );
     let _ = write!(
         out,

@@ -1,7 +1,8 @@
 //! `report.html`: one file that opens offline, in light and dark, on screen and on paper.
 //!
-//! Charts are drawn here, as SVG; the page's script only adds readings under the pointer and hides series on request.
-//! Every curve has a few hundred points at most, whatever the study's size.
+//! What a reader zooms and reads (curves, links over time) is data in the page, as JSON, and drawn by the page's script,
+//! with uPlot (`vendor/`); what does not move is SVG, drawn here. Without a script, the values of curves are in folded
+//! tables. Every curve has a few hundred points at most, whatever the study's size.
 
 mod axis;
 mod cases;
@@ -11,9 +12,11 @@ mod completion;
 mod heat;
 mod html;
 mod lines;
+mod links;
 mod palette;
 mod pauses;
 mod provenance;
+mod served;
 mod split;
 mod sweep;
 mod tables;
@@ -21,8 +24,13 @@ mod times;
 mod trouble;
 
 pub(crate) use html::escape;
+pub use served::{ComparedResults, render_side_by_side, with_tables};
 
-use crate::{Answer, PointSummary, SeriesSummary, Summary};
+use std::cell::RefCell;
+
+use serde_json::{Value, json};
+
+use crate::{Answer, Fabric, PointSummary, SeriesSummary, Summary};
 
 /// The input of a report.
 pub struct ReportInput<'a> {
@@ -30,6 +38,8 @@ pub struct ReportInput<'a> {
     pub summary: &'a Summary,
     /// The study's points, in any order.
     pub points: &'a [PointSummary],
+    /// Links over time; `None` if there are no tables of links and ports.
+    pub fabric: Option<&'a Fabric>,
     /// The scenario with every default filled in, as TOML.
     pub scenario_toml: &'a str,
     /// The command that ran the study.
@@ -51,6 +61,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
             times::queues(&study),
             times::utilisation(&study),
             pauses::spread(&study),
+            links::links(input.fabric),
             tables::drops(&study),
         ]
         .concat()
@@ -67,12 +78,16 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
+            "uplot" => page += UPLOT,
+            "uplot-style" => page += UPLOT_STYLE,
+            "data" => page += &html::json_in_script(&json!({ "charts": study.charts.take(), "fabric": input.fabric })),
             "palette" => page += &palette::css(study.names.len()),
             "title" => page += &escape(&summary.title),
             "scenario" => page += &escape(&summary.scenario),
             "answer" => page += answer(summary.verdict.answer),
             "verdict" => page += &soften_intervals(&without_answer(summary)),
             "trouble" => page += &trouble::trouble(&study),
+            "contents" => page += &contents(&sections),
             "sections" => sections.iter().for_each(|section| page += section),
             _ => {}
         }
@@ -83,7 +98,9 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
 
 const TEMPLATE: &str = include_str!("template.html");
 pub(crate) const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("fabric.js"));
+const UPLOT: &str = include_str!("vendor/uplot.js");
+const UPLOT_STYLE: &str = include_str!("vendor/uplot.css");
 
 /// The study with each series' points. A series is identified by its index in the summary.
 struct Study<'a> {
@@ -94,6 +111,8 @@ struct Study<'a> {
     names: Vec<&'a str>,
     /// Ink of each series; series of one name share it.
     inks: Vec<usize>,
+    /// Data of the charts so far, in their order in the page.
+    charts: RefCell<Vec<Value>>,
 }
 
 /// The series of one case.
@@ -120,7 +139,7 @@ impl<'a> Study<'a> {
             })
         };
         let inks = series.iter().map(ink).collect();
-        Self { summary: input.summary, points, names, inks }
+        Self { summary: input.summary, points, names, inks, charts: RefCell::default() }
     }
 
     /// Returns the cases in order, each with its series.
@@ -143,7 +162,7 @@ impl<'a> Study<'a> {
         self.points.iter().enumerate().filter_map(|(at, points)| points.first().map(|&point| (at, point)))
     }
 
-    /// Returns the SVG attribute that dashes the strokes of a series.
+    /// Returns the lengths of strokes and gaps of a series' curves; empty if they are solid.
     fn dash(&self, series: usize) -> &'static str {
         palette::dash(self.inks[series], self.summary.series[series].traits.pfc)
     }
@@ -156,6 +175,15 @@ impl<'a> Study<'a> {
             "dashed: PFC on"
         }
     }
+}
+
+/// Returns links to the sections.
+fn contents(sections: &[String]) -> String {
+    let of_one = |section: &str| {
+        let (id, rest) = section.split_once("\"><h2>")?;
+        Some(format!("<a href=\"#{id}\">{}</a>", rest.split_once("</h2>")?.0))
+    };
+    sections.iter().flat_map(|html| html.split("<section id=\"").skip(1)).filter_map(of_one).collect()
 }
 
 fn answer(answer: Answer) -> &'static str {

@@ -13,16 +13,15 @@ const COLORS: [(&str, &str); 7] = [
     ("#56b4e9", "#8fd6ff"),
 ];
 
-/// SVG attributes of dashed strokes, without and with PFC; the second row is for repeated colours.
-const DASHES: [(&str, &str); 2] =
-    [("", " stroke-dasharray=\"7 4\""), (" stroke-dasharray=\"2 3\"", " stroke-dasharray=\"9 3 2 3\"")];
+/// Lengths of strokes and gaps in pixels, without and with PFC; the second row is for repeated colours.
+const DASHES: [(&str, &str); 2] = [("", "7 4"), ("2 3", "9 3 2 3")];
 
 /// Returns whether `inks` exceeds the number of colours, so that colours repeat.
 pub(super) fn repeats(inks: usize) -> bool {
     inks > COLORS.len()
 }
 
-/// Returns the SVG attribute that dashes strokes of this ink.
+/// Returns the lengths of strokes and gaps of this ink; empty if its strokes are solid.
 pub(super) fn dash(ink: usize, pfc: bool) -> &'static str {
     let (without, with) = DASHES[usize::from(ink >= COLORS.len())];
     if pfc { with } else { without }
@@ -30,9 +29,11 @@ pub(super) fn dash(ink: usize, pfc: bool) -> &'static str {
 
 /// Returns custom properties and classes for `inks` inks, in both themes.
 pub(super) fn css(inks: usize) -> String {
-    let colors = |of: fn(&(&'static str, &'static str)) -> &'static str| {
-        (0..inks).map(|ink| format!("--s{ink}:{};", of(&COLORS[ink % COLORS.len()]))).collect::<String>()
+    let color = |ink: usize| {
+        let (light, dark) = COLORS[ink % COLORS.len()];
+        format!("--s{ink}:light-dark({light},{dark});")
     };
+    let colors: String = (0..inks).map(color).collect();
     let classes: String = (0..inks)
         .map(|at| {
             format!(
@@ -40,12 +41,7 @@ pub(super) fn css(inks: usize) -> String {
             )
         })
         .collect();
-    format!(
-        ":root{{{}}}@media(prefers-color-scheme:dark){{:root{{{}}}}}@media print{{:root{{{}}}}}{classes}",
-        colors(|color| color.0),
-        colors(|color| color.1),
-        colors(|color| color.0)
-    )
+    format!(":root{{{colors}}}{classes}")
 }
 
 #[cfg(test)]

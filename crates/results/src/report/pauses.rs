@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Study;
 use super::axis::Quantity;
 use super::heat;
-use super::html::{escape, figure, section};
+use super::html::{escape, figure, number_cell, section};
 use crate::number::fixed;
 use crate::{PausedPort, Pauses, PointSummary, Tier};
 
@@ -72,7 +72,7 @@ fn tier_matrix(pauses: &Pauses) -> String {
     tiers.dedup();
     let most = pauses.by_tier.iter().map(|pair| pair.paused_us).fold(0.0, f64::max);
     let mut table = String::from(
-        "<figure><figcaption>Paused time by tier: who paused (rows) whom (columns)</figcaption><table class=\"matrix\"><thead><tr><th></th>",
+        "<figure><figcaption>Paused time by tier: who paused (rows) whom (columns)</figcaption><table class=\"matrix\"><thead><tr><td></td>",
     );
     for paused in &tiers {
         let _ = write!(table, "<th>{paused}</th>");
@@ -106,24 +106,28 @@ fn worst_ports(pauses: &Pauses, span_us: f64) -> String {
     let has_queue = |port: &PausedPort| port.tier != Tier::Host;
     let some_have = worst().any(has_queue);
     let mut table = String::from(
-        "<figure><figcaption>The worst ports</figcaption><table><thead><tr><th>port of</th><th>paused by</th>\
+        "<figure><figcaption>The worst ports</figcaption><table class=\"sortable\"><thead><tr><th>port of</th><th>paused by</th>\
          <th class=\"n\">paused</th><th class=\"n\">of the run</th><th class=\"n\">X-OFFs</th>",
     );
     table += if some_have { "<th class=\"n\">peak queue</th>" } else { "" };
     table += "</tr></thead><tbody>";
     for port in worst() {
+        let share = port.paused_us / span_us.max(f64::MIN_POSITIVE);
         let _ = write!(
             table,
-            "<tr><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
+            "<tr><td>{}</td><td>{}</td>{}{}{}",
             escape(&port.node),
             escape(&port.peer),
-            Quantity::Time.label(port.paused_us),
-            Quantity::Share.label(port.paused_us / span_us.max(f64::MIN_POSITIVE)),
-            fixed(port.pauses as f64, 0),
+            number_cell(&Quantity::Time.label(port.paused_us), Some(port.paused_us)),
+            number_cell(&Quantity::Share.label(share), Some(share)),
+            number_cell(&fixed(port.pauses as f64, 0), Some(port.pauses as f64)),
         );
         if some_have {
-            let peak = if has_queue(port) { Quantity::Size.label(port.egress_peak as f64) } else { "–".into() };
-            let _ = write!(table, "<td class=\"n\">{peak}</td>");
+            let peak = port.egress_peak as f64;
+            table += &match has_queue(port) {
+                true => number_cell(&Quantity::Size.label(peak), Some(peak)),
+                false => number_cell("–", None),
+            };
         }
         table += "</tr>";
     }

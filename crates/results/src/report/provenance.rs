@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::ReportInput;
 use super::axis::Quantity;
-use super::html::{escape, section};
+use super::html::{escape, number_cell, section};
 use crate::number::{digits, fixed};
 
 /// Returns the section with command, version, seeds, fingerprint, cost, points and scenario.
@@ -46,16 +46,16 @@ pub(super) fn how(input: &ReportInput<'_>) -> String {
         body += "<p>The runs are listed in summary.json, the resolved scenario is scenario.toml beside this page.</p>";
         return section("how", "How this was run", "Everything needed to get the same numbers again.", &body);
     }
-    body += "<details><summary>Each run</summary><div class=\"scroll\"><table><thead><tr><th>series</th><th class=\"n\">seed</th>\
+    body += "<details><summary>Each run</summary><div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>series</th><th class=\"n\">seed</th>\
              <th>fingerprint</th><th class=\"n\">simulated</th><th class=\"n\">packet-hops</th><th class=\"n\">processor s</th></tr></thead><tbody>";
     for point in &run.points {
         let _ = write!(
             body,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            "<tr><td>{}</td><td class=\"n\">{}</td><td><code>{}</code></td>{}<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             escape(&point.series),
             point.seed,
             escape(&point.fingerprint),
-            Quantity::Time.label(point.simulated_us),
+            number_cell(&Quantity::Time.label(point.simulated_us), Some(point.simulated_us)),
             fixed(point.packet_hops as f64, 0),
             digits(point.cpu_s, 3)
         );

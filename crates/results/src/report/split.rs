@@ -123,7 +123,7 @@ fn table(study: &Study<'_>, parts: &[TimePart]) -> String {
     let series = &study.summary.series;
     let largest = series.iter().filter_map(Split::of).map(|split| split.total).fold(0.0, f64::max);
     let scale = Scale::of(Unit::Us, largest);
-    let mut out = format!("<div class=\"scroll\"><table><thead><tr><th>{}</th>", scale.unit);
+    let mut out = format!("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>{}</th>", scale.unit);
     for part in parts {
         let _ = write!(out, "<th class=\"n\">{}</th>", part.name());
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::cases;
-use super::html::{escape, figure, section};
+use super::html::{escape, figure, number_cell, section};
 use super::{Study, axis::Quantity};
 use crate::metric::{Metric, Unit};
 use crate::number::{bounded, digits, in_brackets, ratio_interval};
@@ -169,7 +169,7 @@ fn short(keys: &[String]) -> String {
 /// Returns the table of all points.
 fn table(study: &Study<'_>, sweep: &Sweep) -> String {
     let compared = study.summary.compared();
-    let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
+    let mut out = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr>");
     for axis in &sweep.axes {
         let _ = write!(out, "<th>{}</th>", escape(&axis.title()));
     }
@@ -197,7 +197,7 @@ fn table(study: &Study<'_>, sweep: &Sweep) -> String {
                     )
                 },
             );
-            let _ = write!(out, "<td class=\"n\">{cell}</td>");
+            out += &number_cell(&cell, found.and_then(|found| found.mean));
         }
         out += "</tr>";
     }

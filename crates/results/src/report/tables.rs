@@ -7,7 +7,7 @@ use selvedge_telemetry::DropReason;
 
 use super::Study;
 use super::axis::Quantity;
-use super::html::{escape, section};
+use super::html::{escape, number_cell, section};
 use crate::SeriesSummary;
 use crate::metric::EQIF_DROPS;
 use crate::number::{self, Scale, fixed};
@@ -52,7 +52,7 @@ fn sweep(study: &Study<'_>, of: &Row<'_>) -> String {
     for firsts in firsts.chunks(firsts.len().div_ceil(firsts.len().div_ceil(COLUMNS))) {
         let _ = write!(
             out,
-            "<div class=\"scroll\"><table class=\"metrics\"><thead><tr><th title=\"{}\">{}</th>",
+            "<div class=\"scroll\"><table class=\"metrics sortable\"><thead><tr><th title=\"{}\">{}</th>",
             escape(of.metric.meaning),
             title(of, scale)
         );
@@ -99,7 +99,7 @@ fn blocks(study: &Study<'_>, rows: &[Row<'_>]) -> String {
         let width = LABEL + (longest * 8 + 36).max(80) * columns;
         let _ = write!(
             out,
-            "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\"><thead><tr><th></th>"
+            "<div class=\"scroll\"><table class=\"metrics\" style=\"min-width:{width}px\"><thead><tr><td></td>"
         );
         for at in shown.clone() {
             // Line breaks are allowed in names, but not before their first part.
@@ -171,8 +171,9 @@ fn cell(study: &Study<'_>, of: &Row<'_>, at: usize, largest: f64, text: &str) ->
     let value = study.summary.series[at].metric(of.name).and_then(|estimate| estimate.mean);
     let share = value.map_or(0.0, |mean| mean / largest.max(f64::MIN_POSITIVE));
     let half = half.map_or(String::new(), |half| format!(" <small>± {half}</small>"));
+    let sorted_by = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
     format!(
-        "<td class=\"n\">{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{})\"></i></td>",
+        "<td class=\"n\"{sorted_by}>{mean}{half}<i class=\"bar\" style=\"width:{:.1}%;background:var(--s{})\"></i></td>",
         share * 100.0,
         study.inks[at]
     )
@@ -188,7 +189,7 @@ pub(super) fn drops(study: &Study<'_>) -> String {
     if reasons.is_empty() && !has_eqif {
         return section("drops", "Drops", "No data packet was dropped in any run.", "");
     }
-    let mut table = String::from("<div class=\"scroll\"><table><thead><tr><th></th>");
+    let mut table = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>series</th>");
     for &at in &reasons {
         let _ = write!(table, "<th class=\"n\">{}</th>", series[0].drops.by_reason()[at].0);
     }
@@ -209,22 +210,22 @@ pub(super) fn drops(study: &Study<'_>) -> String {
             study.inks[index],
             escape(&one.name)
         );
-        let mut cell = |text: &str| {
-            let _ = write!(table, "<td class=\"n\">{text}</td>");
-        };
+        let mut cell = |text: &str, value: f64| table += &number_cell(text, Some(value));
         for &at in &reasons {
-            cell(&fixed(one.drops.by_reason()[at].1 as f64, 0));
+            let packets = one.drops.by_reason()[at].1 as f64;
+            cell(&fixed(packets, 0), packets);
         }
         let total = one.drops.total() as f64;
         if reasons.len() > 1 {
-            cell(&fixed(total, 0));
+            cell(&fixed(total, 0), total);
         }
         if !reasons.is_empty() {
             let sent: u64 = study.points[index].iter().map(|point| point.run.data_put_on_the_wire()).sum();
-            cell(&Quantity::Share.label(total / (sent as f64).max(1.0)));
+            let share = total / (sent as f64).max(1.0);
+            cell(&Quantity::Share.label(share), share);
         }
         if has_eqif {
-            cell(&fixed(one.total(EQIF_DROPS), 0));
+            cell(&fixed(one.total(EQIF_DROPS), 0), one.total(EQIF_DROPS));
         }
         table += "</tr>";
     }

@@ -6,8 +6,8 @@ use selvedge_units::words::all_of;
 
 use super::Study;
 use super::axis::{Axis, Quantity, time_title};
-use super::chart::{Chart, decimate};
-use super::html::{escape, figure, legend, section};
+use super::chart::{At, Chart, decimate};
+use super::html::{Value, escape, figure, legend, section, values};
 use crate::{PointSummary, PortTimes, Tier, TierTimes};
 
 /// Largest number of points per curve.
@@ -101,6 +101,7 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
             None => body += &rows(&of_case),
         }
     }
+    body += &largest(study, subject, &runs, &tiers);
     let (what, how) = subject.lead;
     let mut lead = format!("{what} in the run with seed {}, {how}", first.seed);
     if !cut.is_empty() {
@@ -111,6 +112,21 @@ fn over_time(study: &Study<'_>, subject: &Subject) -> String {
         );
     }
     section(subject.id, subject.title, &escape(&lead), &body)
+}
+
+/// Returns the table of each curve's largest value.
+fn largest(study: &Study<'_>, subject: &Subject, runs: &[(usize, &PointSummary)], tiers: &[Tier]) -> String {
+    let columns = || subject.rows.iter().flat_map(|(name, of)| tiers.iter().map(move |&tier| (*name, *of, tier)));
+    let value = |point: &PointSummary, of: fn(&TierTimes) -> &Vec<f64>, tier| -> Option<Value> {
+        let times = (subject.of)(point).tiers.iter().find(|times| times.tier == tier)?;
+        let largest = of(times).iter().copied().reduce(f64::max)?;
+        Some((subject.quantity.label(largest), largest))
+    };
+    let row =
+        |&(at, point): &(usize, &PointSummary)| (at, columns().map(|(_, of, tier)| value(point, of, tier)).collect());
+    let rows: Vec<_> = runs.iter().map(row).collect();
+    let heads: Vec<_> = columns().map(|(name, _, tier)| format!("{tier}, {name}")).collect();
+    values(study, "the largest of each curve", &heads, &rows)
 }
 
 /// Returns the end of the time axis, and the runs that exceed it: runs that do not complete their flows would compress
@@ -145,28 +161,21 @@ fn one_row(
     let time_title = if row + 1 == subject.rows.len() { time_title(begin_us) } else { "" };
     let values = runs.iter().flat_map(|(_, point)| &(subject.of)(point).tiers).flat_map(of);
     let most = subject.most.unwrap_or_else(|| values.copied().fold(0.0, f64::max));
-    let width = match tiers.len() {
-        1 => 1040.0,
-        2 => 510.0,
-        3 => 340.0,
-        _ => 250.0,
-    };
     let mut charts = String::new();
     for &tier in tiers {
         let x = Axis::linear(time_title, Quantity::Time, 0.0, end_us).exact(0.0, end_us);
         let y = Axis::linear("", subject.quantity, 0.0, most);
-        let mut chart = Chart::new(width, 190.0, x, y);
+        let mut chart = Chart::new(format!("{}: {tier}, {title}", subject.title), 190, x, y).sharing_x();
         for (at, point) in runs {
             let times = (subject.of)(point);
             let Some(found) = times.tiers.iter().find(|times| times.tier == tier) else { continue };
             let time = |bin: usize| (bin as f64 + 0.5) * times.bin_us;
             let points = of(found).iter().enumerate().map(|(bin, &value)| (time(bin), value));
             let points: Vec<_> = points.take_while(|&(time, _)| time <= end_us).collect();
-            let name = &study.summary.series[*at].series;
-            chart.line(study.inks[*at], name, study.dash(*at), &decimate(&points, POINTS));
+            let points: Vec<At> = decimate(&points, POINTS).into_iter().map(At::from).collect();
+            chart.line(study, *at, &points);
         }
-        let label = format!("{}: {tier}, {title}", subject.title);
-        charts += &figure(&format!("{tier}, {title}"), &chart.finish(&label));
+        charts += &figure(&format!("{tier}, {title}"), &chart.finish(study));
     }
     format!("<div class=\"row\" style=\"--columns:{}\">{charts}</div>", tiers.len().min(4))
 }

@@ -11,8 +11,8 @@ use parquet::record::{Field, Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::printer::print_schema;
 use selvedge_results::{
-    Bound, FlowSummary, Labels, LinkRow, Metric, PointFiles, PointRecorder, PointSummary, StoredFlow, StudyInfo, Swept,
-    Table, merge, read_flows, summarise, write_links,
+    Bound, Fabric, Filter, FlowSummary, Labels, LinkRow, Metric, PointFiles, PointRecorder, PointSummary, Query,
+    QueryError, Relation, StoredFlow, StudyInfo, Swept, Table, WantedRun, merge, read_flows, summarise, write_links,
 };
 use selvedge_telemetry::{FlowRow, GroupParts, Observer, PortInfo, PortKind, PortRow, PortTotals, RunRecord};
 use selvedge_testkit::Scratch;
@@ -742,4 +742,144 @@ fn damage_anywhere_in_a_table_is_noticed_or_harmless() {
         at += 1 + bytes.len() / 1_500;
     }
     assert!(noticed > 500, "{noticed} noticed");
+}
+
+/// Returns the numbers of flows on a page of a query.
+fn page_of(path: &Path, query: &Query) -> (Vec<u64>, u64) {
+    let page = query.run(Table::Flows, path).unwrap();
+    assert!(page.rows.iter().all(|row| row.len() == page.columns.len()), "every row has all columns");
+    let column = page.columns.iter().position(|name| name == "flow").unwrap();
+    (page.rows.iter().map(|row| row[column].whole()).collect(), page.matching)
+}
+
+#[test]
+fn pages_of_a_table_are_those_of_all_rows_sorted_and_filtered() {
+    let folder = Scratch::new("results-query");
+    let flows = 40_000_u64;
+    let parts: Vec<PointFiles> = [("irn", 0..flows / 2), ("roce", flows / 2..flows)]
+        .into_iter()
+        .enumerate()
+        .map(|(at, (name, ids))| record(folder.path(), at, name, 1, ids))
+        .collect();
+    let path = folder.join("flows.parquet");
+    merge(parts.iter().map(|part| &part.flows), &path, Table::Flows).unwrap();
+    let filter = |column: &str, is, value: &str| Filter { column: column.into(), is, value: value.into() };
+
+    // In the order of the file, across its groups.
+    let query = Query { offset: flows as usize / 2 - 3, limit: 6, ..Query::default() };
+    assert_eq!(page_of(&path, &query), ((flows / 2 - 3..flows / 2 + 3).collect(), flows));
+    let beyond = Query { offset: flows as usize + 5, limit: 6, ..Query::default() };
+    assert_eq!(page_of(&path, &beyond), (vec![], flows));
+
+    // Sorted by a column with missing values, which come last either way.
+    let time = |id: u64| flow(id).fct().map(|fct| fct.as_ps());
+    for descending in [false, true] {
+        let mut all: Vec<u64> = (0..flows).collect();
+        all.sort_by_key(|&id| match (time(id), descending) {
+            (None, _) => (true, 0),
+            (Some(time), false) => (false, time),
+            (Some(time), true) => (false, u64::MAX - time),
+        });
+        for offset in [0, 7_777, flows as usize * 4 / 5 - 2] {
+            let query = Query { offset, limit: 5, sort: Some("fct_ps".into()), descending, ..Query::default() };
+            assert_eq!(page_of(&path, &query), (all[offset..offset + 5].to_vec(), flows), "{offset} {descending}");
+        }
+    }
+
+    // Conditions of all kinds.
+    let found = |filters: Vec<Filter>| page_of(&path, &Query { limit: 1_000, filters, ..Query::default() });
+    let of = |holds: &dyn Fn(u64) -> bool| {
+        let all: Vec<u64> = (0..flows).filter(|&id| holds(id)).collect();
+        let count = all.len() as u64;
+        (all.into_iter().take(1_000).collect::<Vec<_>>(), count)
+    };
+    assert_eq!(found(vec![filter("series", Relation::Equal, "roce")]), of(&|id| id >= flows / 2));
+    assert_eq!(found(vec![filter("series", Relation::Contains, "oc")]), of(&|id| id >= flows / 2));
+    assert_eq!(
+        found(vec![filter("flow", Relation::Greater, "39_000"), filter("flow", Relation::Not, "39,500")]),
+        of(&|id| id > 39_000 && id != 39_500)
+    );
+    assert_eq!(found(vec![filter("measured", Relation::Equal, "false")]), of(&|id| id.is_multiple_of(3)));
+    // What never finished has no time, be it small or large.
+    assert_eq!(found(vec![filter("fct_ps", Relation::Less, "1e30")]), of(&|id| !id.is_multiple_of(5)));
+
+    // Wrong queries.
+    let refused = |query: Query| match query.run(Table::Flows, &path) {
+        Err(QueryError::Wrong(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let unknown = refused(Query { sort: Some("nothing".into()), ..Query::default() });
+    assert!(unknown.starts_with("no column \"nothing\"; there are series, case, seed"), "{unknown}");
+    assert!(refused(Query { limit: 1_001, ..Query::default() }).contains("at most 1000"));
+    assert!(
+        refused(Query { filters: vec![filter("flow", Relation::Less, "much")], ..Query::default() })
+            .contains("is a number")
+    );
+    let deep = Query { offset: 1_000_000, limit: 1, sort: Some("flow".into()), ..Query::default() };
+    assert!(refused(deep).contains("add conditions"));
+    assert!(matches!(Query::default().run(Table::Ports, &path), Err(QueryError::File(_))));
+}
+
+#[test]
+fn links_over_time_are_the_rows_of_their_ports() {
+    let folder = Scratch::new("results-fabric");
+    let (links, table) = (folder.join("links.parquet"), folder.join("ports.parquet"));
+    let series = ["irn", "roce"];
+    let mut parts = Vec::new();
+    for (position, name) in series.into_iter().enumerate() {
+        for seed in [1, 2] {
+            let files = PointFiles::new(folder.path(), position, seed);
+            let mut recorder = PointRecorder::create(files.clone(), name, seed, &ports()).unwrap();
+            for sample in 1..=100_u64 {
+                let row = |port| PortRow {
+                    time: Instant::ZERO + Duration::from_us(10) * sample,
+                    port: PortId(port),
+                    egress_queue: Bytes::new(sample * 1_000 * u64::from(port) * seed),
+                    ingress_buffer: Bytes::ZERO,
+                    paused: Duration::from_us(if sample > 50 { 5 } else { 0 }),
+                    busy: Duration::from_us(2 + 4 * position as u64),
+                    drops: u32::from(sample == 100),
+                    trims: 0,
+                };
+                recorder.on_ports(&[row(0), row(1)]);
+            }
+            recorder.finish(&RunRecord::default()).unwrap();
+            parts.push(files);
+        }
+    }
+    merge(parts.iter().map(|part| &part.ports), &table, Table::Ports).unwrap();
+    let rows = || ports().into_iter().map(|port| LinkRow { link: 0, port, delay: Duration::from_us(1), loss: 0.0 });
+    write_links(&links, &series.map(|name| (Labels::from(name), rows().collect()))).unwrap();
+
+    let wanted = series.map(|series| WantedRun { series, case: "", ink: 0, seed: 2 });
+    let fabric = Fabric::read(&links, &table, &wanted, 1_000_000).unwrap();
+    assert!(fabric.has_samples() && fabric.too_large().is_none() && fabric.left_out() == 0);
+    let json = serde_json::to_value(&fabric).unwrap();
+    assert_eq!(json["networks"].as_array().map(Vec::len), Some(1), "both series have one network");
+    assert_eq!(json["networks"][0]["nodes"], serde_json::json!([["h0", 0], ["tor", 1]]));
+    assert_eq!((&json["runs"][0]["bins"], &json["runs"][0]["bin_us"]), (&50.into(), &20.0.into()));
+    let decode = |run: usize, what: &str, port: usize| -> Vec<u64> {
+        let plain: String = (b' '..=b'~').filter(|byte| !b"\"<\\".contains(byte)).map(char::from).collect();
+        let text = json["runs"][run][what][port].as_str().unwrap();
+        let index = |byte: u8| plain.bytes().position(|other| other == byte).unwrap() as u64;
+        let number = |code: u64| {
+            if code < 100 { code } else { ((code - 100) % 900 + 100) * 10_u64.pow(((code - 100) / 900) as u32) }
+        };
+        text.as_bytes().as_chunks::<2>().0.iter().map(|[a, b]| number(index(*a) * 92 + index(*b))).collect()
+    };
+    // Two samples to a bin: the deeper queue of the second seed; busy and paused shares in units of 0.01 %.
+    assert_eq!(decode(0, "queue", 1)[..3], [4_000, 8_000, 12_000]);
+    assert_eq!(decode(0, "queue", 1)[49], 200_000);
+    assert!(decode(0, "queue", 0).is_empty(), "zeros need no room");
+    assert!(
+        decode(0, "busy", 0).iter().all(|&share| share == 2_000)
+            && decode(1, "busy", 1).iter().all(|&share| share == 6_000)
+    );
+    assert_eq!((decode(1, "paused", 0)[24], decode(1, "paused", 0)[25]), (0, 5_000));
+    assert_eq!(decode(1, "drops", 1).iter().sum::<u64>(), 1);
+
+    // Little room: fewer runs, or none.
+    let room = |room| Fabric::read(&links, &table, &wanted, room).unwrap();
+    assert_eq!((room(300).left_out(), room(300).has_samples()), (1, true));
+    assert_eq!((room(100).too_large(), room(100).has_samples()), (Some(2), false));
 }
