@@ -15,6 +15,7 @@ mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
 mod inspect;
+mod manual;
 mod output;
 mod programs;
 mod progress;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Selvedge::command(), "selvedge", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
+        Command::Manual { folder } => manual::manual(&folder),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,6 +16,7 @@ mod product;
 mod python;
 mod rtl;
 mod schema;
+mod site;
 mod soft_roce;
 mod test;
 mod tidy;
@@ -68,6 +69,8 @@ enum Task {
     VerbsClients(verbs_clients::Options),
     /// Build the Python package beside its sources, test it, or make its wheel
     Python(python::Options),
+    /// Make the documentation as a site, in target/site
+    Site(site::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
     /// Run one end of the kernel's transfer
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Task::VerbsBench(options) => verbs_bench::verbs_bench(&options),
         Task::VerbsClients(options) => verbs_clients::verbs_clients(&options),
         Task::Python(options) => python::python(&options),
+        Task::Site(options) => site::site(&options),
         Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),
