@@ -103,6 +103,12 @@ pub(crate) enum Command {
         /// Shell
         shell: Shell,
     },
+    /// Write the manual page of each command, for packages
+    #[command(hide = true)]
+    Manual {
+        /// Folder to write to; it must exist
+        folder: PathBuf,
+    },
 }
 
 /// Files that have a schema.

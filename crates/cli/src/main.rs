@@ -16,6 +16,7 @@ mod explain;
 mod impair;
 mod inspect;
 mod open;
+mod manual;
 mod output;
 mod programs;
 mod progress;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Selvedge::command(), "selvedge", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
+        Command::Manual { folder } => manual::manual(&folder),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

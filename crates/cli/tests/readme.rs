@@ -1,4 +1,4 @@
-//! Tests that every command of README.md and docs/tour.md runs as it is written there, in a folder like a fresh clone.
+//! Tests that every command of README.md, docs/tour.md, docs/tutorial.md and docs/gallery.md runs as it is written there, in a folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;
@@ -54,6 +54,7 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
         "it simulates for minutes where nothing is optimised",
         &["selvedge check figures/irn/fig1 --smoke"],
     ),
+    ("selvedge run", "it simulates for half a minute", &["selvedge run --estimate"]),
     ("selvedge check figures/irn", "it simulates for hours", &["selvedge topology figures/irn/fig1"]),
     ("selvedge check figures --smoke", "it simulates for minutes; CI runs it", &[]),
     (
@@ -117,11 +118,12 @@ fn must_run(command: &str, folder: &Path) {
 
 #[test]
 fn every_command_of_the_documents_runs_as_written() {
-    let documents = [commands(&read("README.md")), commands(&read("docs/tour.md"))];
-    assert!(documents[0].len() > 10 && documents[1].len() > 25, "both documents have commands: {documents:?}");
-    // The tour goes through the commands of README.md, too.
-    let [mut all, tour] = documents;
-    all.extend(tour);
+    let documents =
+        ["README.md", "docs/tour.md", "docs/tutorial.md", "docs/gallery.md"].map(|page| commands(&read(page)));
+    let counts: Vec<usize> = documents.iter().map(Vec::len).collect();
+    assert!(counts[0] > 10 && counts[1] > 25 && counts[2] > 5 && counts[3] > 3, "all have commands: {documents:?}");
+    // The others go through commands of README.md, too.
+    let all = documents.concat();
     let commands: Vec<String> =
         all.iter().enumerate().filter(|(at, one)| !all[..*at].contains(one)).map(|(_, one)| one.clone()).collect();
     for (command, ..) in NOT_RUN {

@@ -1,22 +1,27 @@
-//! Command `cargo xtask dist`: an installation, as one folder that can be placed anywhere.
+//! Command `cargo xtask dist`: an installation, as one folder that can be placed anywhere, and packages of it.
 
+mod build;
+mod check;
 mod debian;
+mod link;
+mod packages;
+mod sbom;
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::command::{cargo, run};
+use crate::command::{output, quiet};
 use crate::product::Profile;
-use crate::workspace::{read, root};
+use crate::workspace::root;
+use build::Build;
+pub(crate) use build::builds_std;
 
 /// Options of `cargo xtask dist`.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Options {
     /// Quick to build instead of quick to run
     #[arg(long)]
@@ -25,28 +30,51 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FOLDER", default_value = "dist")]
     to: PathBuf,
     /// Build the libraries alone, without the command line: the simulator is not compiled
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["tar", "deb", "wheel", "all", "check"])]
     libraries: bool,
-    /// Make a Debian package, too
-    #[arg(long, conflicts_with = "libraries")]
+    /// Build for another target of Linux, as in aarch64-unknown-linux-gnu, with the C compiler that Debian has for it
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// Make an archive, packages/selvedge-VERSION-linux-ARCHITECTURE.tar.gz, too
+    #[arg(long)]
+    tar: bool,
+    /// Make Debian packages, too: selvedge and selvedge-verbs
+    #[arg(long)]
     deb: bool,
+    /// Make the Python wheel, too: manylinux, for CPython 3.10 and later
+    #[arg(long)]
+    wheel: bool,
+    /// Make all packages
+    #[arg(long)]
+    all: bool,
+    /// Try what was made as a user does: unpack and run it, read manual pages, load completions, install and remove
+    #[arg(long, conflicts_with = "target")]
+    check: bool,
 }
-
-/// Numbers of rdma-core's private interface, and the versions that have it: 22, 25 (28-30), 34 (35-56: Debian 12 and
-/// 13, Ubuntu 22.04 and 24.04, RHEL 9), 57, 59 (60-62), 64, 65.
-const PRIVATE: &[u32] = &[17, 22, 25, 34, 57, 59, 64, 65];
-/// Version of the private interface whose functions are more than stubs.
-const CURRENT: u32 = 34;
 
 /// Libraries of native EQDS messages as Cargo calls them, and as programs do.
 const NATIVE: [(&str, &str); 2] =
     [("libselvedge_native_c.so", "libselvedge-eqds.so"), ("libselvedge_udp.so", "libselvedge-udp.so")];
 
-/// Unit of EQDS's daemon for systemd.
-const UNIT: &str = "selvedge-eqds@.service";
+/// Files that an installation takes as they are, and their places in it.
+const FILES: &[(&str, &str)] = &[
+    ("crates/native/include/selvedge-eqds.h", "include/selvedge-eqds.h"),
+    ("docs/selvedge-verbs.7", "share/man/man7/selvedge-verbs.7"),
+    ("docs/selvedge-eqds.8", "share/man/man8/selvedge-eqds.8"),
+    ("crates/tunnel/dist/selvedge-eqds@.service", "share/selvedge/systemd/selvedge-eqds@.service"),
+    ("crates/tunnel/dist/eqds.lua", "share/selvedge/wireshark/eqds.lua"),
+    ("packaging/rdma-smoke.sh", "share/selvedge/rdma-smoke.sh"),
+    ("LICENSE", "share/doc/selvedge/LICENSE"),
+    ("docs/install.md", "share/doc/selvedge/install.md"),
+    ("CHANGELOG.md", "share/doc/selvedge/CHANGELOG.md"),
+];
 
-/// Symbols that the other libraries of Selvedge call, as a version script.
-const OURS: &str = "SELVEDGE_1 {\n    global:\n        selvedge_r*;\n        selvedge_path_*;\n};\n";
+/// Shells with completions: their names, and the places where each looks.
+const SHELLS: &[(&str, &str)] = &[
+    ("bash", "share/bash-completion/completions/selvedge"),
+    ("zsh", "share/zsh/site-functions/_selvedge"),
+    ("fish", "share/fish/vendor_completions.d/selvedge.fish"),
+];
 
 /// Builds the libraries in the profile that is quick to run; returns their folder.
 pub(crate) fn libraries() -> Result<PathBuf> {
@@ -56,95 +84,88 @@ pub(crate) fn libraries() -> Result<PathBuf> {
 /// Builds the libraries, in a profile that is quick to build (`debug`) or quick to run; returns their folder.
 pub(crate) fn libraries_of(debug: bool) -> Result<PathBuf> {
     let to = if debug { "target/dist-debug" } else { "dist" };
-    dist(&Options { debug, to: to.into(), libraries: true, deb: false })?;
+    dist(&Options { debug, to: to.into(), libraries: true, ..Options::default() })?;
     Ok(root().join(to).join("lib"))
 }
 
 /// Runs `cargo xtask dist`.
 pub(crate) fn dist(options: &Options) -> Result<()> {
     let profile = if options.debug { Profile::Dev } else { Profile::Release };
+    let build = Build { profile, target: options.target.clone() };
     let to = root().join(&options.to);
     let libraries = to.join("lib");
     fs::create_dir_all(&libraries)?;
     // One build for all: two builds would have different features, and would compile common dependencies twice.
-    let mut build = cargo(["build", "--lib"]);
-    build.args(["--package", "selvedge-ibverbs", "--package", "selvedge-native-c", "--package", "selvedge-udp"]);
+    let mut packages =
+        vec!["--package", "selvedge-ibverbs", "--package", "selvedge-native-c", "--package", "selvedge-udp"];
     if !options.libraries {
-        build.args(["--package", "selvedge", "--bin", "selvedge"]);
+        packages.extend(["--package", "selvedge", "--bin", "selvedge"]);
     }
-    if profile == Profile::Release {
-        build.arg("--release");
-    }
-    run(&mut build)?;
-    link_verbs(&target(profile).join("libselvedge_ibverbs.a"), &libraries)?;
-    link_rdmacm(&target(profile).join("ibverbs-link"), &libraries)?;
-    link_paths(&target(profile).join("ibverbs-link"), &libraries)?;
-    let headers = to.join("include");
-    fs::create_dir_all(&headers)?;
-    fs::copy(root().join("crates/native/include/selvedge-eqds.h"), headers.join("selvedge-eqds.h"))?;
+    build.cargo(&[&["--lib"], &packages[..]].concat())?;
+    link::link(&build, &libraries)?;
     for (built, name) in NATIVE {
-        replace(&target(profile).join(built), &libraries.join(name))?;
+        replace(&build.folder().join(built), &libraries.join(name))?;
     }
-    if !options.libraries {
-        let programs = to.join("bin");
-        fs::create_dir_all(&programs)?;
-        fs::copy(target(profile).join("selvedge"), programs.join("selvedge"))?;
-        let pages = to.join("share/man/man7");
-        fs::create_dir_all(&pages)?;
-        fs::copy(root().join("docs/selvedge-verbs.7"), pages.join("selvedge-verbs.7"))?;
-        let pages = to.join("share/man/man8");
-        fs::create_dir_all(&pages)?;
-        fs::copy(root().join("docs/selvedge-eqds.8"), pages.join("selvedge-eqds.8"))?;
-        let units = to.join("share/selvedge/systemd");
-        fs::create_dir_all(&units)?;
-        fs::copy(root().join("crates/tunnel/dist").join(UNIT), units.join(UNIT))?;
-        let dissectors = to.join("share/selvedge/wireshark");
-        fs::create_dir_all(&dissectors)?;
-        fs::copy(root().join("crates/tunnel/dist/eqds.lua"), dissectors.join("eqds.lua"))?;
-    }
-    if options.deb {
-        debian::package(&to)?;
+    if options.libraries {
+        copy(&root().join(FILES[0].0), &to.join(FILES[0].1))?;
+    } else {
+        command_line(&build, &to)?;
+        let kinds = packages::Kinds {
+            tar: options.tar || options.all,
+            deb: options.deb || options.all,
+            wheel: options.wheel || options.all,
+        };
+        packages::make(&build, &kinds, &to)?;
+        if options.check {
+            check::check(&to)?;
+        }
     }
     eprintln!("{}", to.display());
     Ok(())
 }
 
-fn target(profile: Profile) -> PathBuf {
-    let folder = if profile == Profile::Release { "release" } else { "debug" };
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join(folder)
+/// Adds the program, its manual pages and completions, and the list of what it is made of.
+fn command_line(build: &Build, to: &Path) -> Result<()> {
+    let program = to.join("bin/selvedge");
+    copy(&build.folder().join("selvedge"), &program)?;
+    build.strip(&program)?;
+    for library in fs::read_dir(to.join("lib"))? {
+        build.strip(&library?.path())?;
+    }
+    // Its own description of itself: where the program is for another machine, that of this machine.
+    let own = match &build.target {
+        None => program,
+        Some(_) => {
+            let host = Build { profile: build.profile, target: None };
+            host.cargo(&["--package", "selvedge", "--bin", "selvedge"])?;
+            host.folder().join("selvedge")
+        }
+    };
+    let pages = to.join("share/man/man1");
+    if pages.exists() {
+        fs::remove_dir_all(&pages)?;
+    }
+    fs::create_dir_all(&pages)?;
+    quiet(Command::new(&own).arg("manual").arg(&pages))?;
+    for (shell, place) in SHELLS {
+        write(&to.join(place), &output(Command::new(&own).args(["completions", shell]))?)?;
+    }
+    for (from, place) in FILES {
+        copy(&root().join(from), &to.join(place))?;
+    }
+    write(&to.join("share/doc/selvedge/sbom.cdx.json"), &sbom::sbom(build)?)
 }
 
-/// Links `libibverbs.so.1` with the versions of its symbols.
-fn link_verbs(archive: &Path, to: &Path) -> Result<()> {
-    let private = read("crates/ibverbs/private.txt")?;
-    let scratch = archive.parent().context("an archive in a folder")?.join("ibverbs-link");
-    fs::create_dir_all(&scratch)?;
-    let (map, stubs) = (scratch.join("exports.map"), scratch.join("private.c"));
-    let exports = read("crates/ibverbs/exports.map")? + &private_nodes(&private) + OURS;
-    fs::write(&map, exports)?;
-    fs::write(&stubs, private_stubs(&private))?;
-    let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    link.args(["-shared", "-fPIC", "-O2"]).arg(&stubs);
-    link.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
-    link.arg(format!("-Wl,--version-script={}", map.display()));
-    // The library's thread must not be unloaded while it runs: with this option, `dlclose` keeps the library.
-    link.args([
-        "-Wl,-soname,libibverbs.so.1",
-        "-Wl,--gc-sections",
-        "-Wl,--strip-debug",
-        "-Wl,-z,nodelete",
-        "-Wl,-z,now",
-    ]);
-    link.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]);
-    link_as(&mut link, &to.join("libibverbs.so.1"))
+/// Writes a file, and the folders that it is in.
+fn write(to: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(to.parent().context("a file in a folder")?)?;
+    fs::write(to, text).with_context(|| to.display().to_string())
 }
 
-/// Runs the linker and replaces `file` atomically: a program that starts meanwhile loads the old file or the new one,
-/// never a part.
-fn link_as(link: &mut Command, file: &Path) -> Result<()> {
-    let unfinished = file.with_extension(format!("{}.unfinished", std::process::id()));
-    run(link.arg("-o").arg(&unfinished))?;
-    fs::rename(&unfinished, file).with_context(|| file.display().to_string())
+/// Copies a file, and makes the folders that its copy is in.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.parent().context("a file in a folder")?)?;
+    replace(from, to)
 }
 
 /// Replaces `to` atomically by a copy of `from`.
@@ -152,104 +173,4 @@ fn replace(from: &Path, to: &Path) -> Result<()> {
     let unfinished = to.with_extension(format!("{}.unfinished", std::process::id()));
     fs::copy(from, &unfinished).with_context(|| from.display().to_string())?;
     fs::rename(&unfinished, to).with_context(|| to.display().to_string())
-}
-
-/// Links `librdmacm.so.1`, whose functions call those of `libibverbs.so.1`, because both share one NIC.
-fn link_rdmacm(scratch: &Path, to: &Path) -> Result<()> {
-    let symbols = read("crates/ibverbs/rdmacm.txt")?;
-    let (map, stubs) = (scratch.join("rdmacm.map"), scratch.join("rdmacm.c"));
-    let (mut nodes, mut text) = (BTreeMap::<&str, String>::new(), String::new());
-    for line in symbols.lines().filter(|line| !line.starts_with('#')) {
-        let [node, name, calls] = line.split(' ').collect::<Vec<_>>()[..] else { bail!("rdmacm.txt: {line}") };
-        let _ = writeln!(nodes.entry(node).or_default(), "        {name};");
-        let _ = writeln!(text, "FORWARD({name}, {calls})");
-    }
-    let nodes: String = nodes
-        .iter()
-        .enumerate()
-        .map(|(at, (node, names))| {
-            let local = if at == 0 { "    local:\n        *;\n" } else { "" };
-            format!("{node} {{\n    global:\n{names}{local}}};\n")
-        })
-        .collect();
-    fs::write(&map, nodes)?;
-    fs::write(&stubs, FORWARD.to_owned() + &text)?;
-    link_forwards("librdmacm.so.1", &stubs, to, &[&format!("-Wl,--version-script={}", map.display())])
-}
-
-/// Links `libselvedge-paths.so`, whose functions take precedence over those of the C library.
-fn link_paths(scratch: &Path, to: &Path) -> Result<()> {
-    let stubs = scratch.join("paths.c");
-    let symbols = read("crates/ibverbs/paths.txt")?;
-    let forwards: String = lines(&symbols).map(|(name, calls)| format!("FORWARD({name}, {calls})\n")).collect();
-    fs::write(&stubs, FORWARD.to_owned() + &forwards)?;
-    link_forwards("libselvedge-paths.so", &stubs, to, &[])
-}
-
-/// Links a library whose functions only call those of `libibverbs.so.1`.
-fn link_forwards(name: &str, stubs: &Path, to: &Path, arguments: &[&str]) -> Result<()> {
-    let mut link = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    link.args(["-shared", "-fPIC"]).arg(stubs).arg(to.join("libibverbs.so.1")).args(arguments);
-    link.arg(format!("-Wl,-soname,{name}"));
-    link.args(["-Wl,-rpath,$ORIGIN", "-Wl,-z,now", "-Wl,--strip-debug"]);
-    link_as(&mut link, &to.join(name))
-}
-
-/// Function that forwards to another one, with any arguments.
-const FORWARD: &str = r#"#if defined(__x86_64__)
-#define JUMP "jmp "
-#define BEHIND "@PLT"
-#elif defined(__aarch64__)
-#define JUMP "b "
-#define BEHIND ""
-#endif
-#define FORWARD(name, calls) \
-    __asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ": " JUMP #calls BEHIND "\n");
-"#;
-
-/// Returns the pairs of words in a file: the kind of a private symbol, and its name.
-fn lines(private: &str) -> impl Iterator<Item = (&str, &str)> {
-    private.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '))
-}
-
-/// Returns the version nodes of private symbols. Their symbols come by `.symver`, except for real functions in the
-/// current node.
-fn private_nodes(private: &str) -> String {
-    let functions: String =
-        lines(private).filter(|(kind, _)| *kind == "function").map(|(_, name)| format!("        {name};\n")).collect();
-    PRIVATE
-        .iter()
-        .map(|&number| {
-            let symbols = if number == CURRENT { format!("    global:\n{functions}") } else { String::new() };
-            format!("IBVERBS_PRIVATE_{number} {{\n{symbols}}};\n")
-        })
-        .collect()
-}
-
-/// Returns a C file with every private symbol in every node.
-fn private_stubs(private: &str) -> String {
-    let mut text = "extern int selvedge_unsupported(void);\nextern void *selvedge_unsupported_pointer(void);\n\
-                    int sv_unsupported(void) { return selvedge_unsupported(); }\n\
-                    void *sv_pointer(void) { return selvedge_unsupported_pointer(); }\n\
-                    void sv_ignored(void) {}\nchar sv_data = 0;\n"
-        .to_owned();
-    for &number in PRIVATE {
-        for (at, (kind, name)) in lines(private).enumerate() {
-            let name = name.replace("{N}", &number.to_string());
-            let alias = format!("sv_{number}_{at}");
-            let declaration = match kind {
-                "function" if number == CURRENT => continue,
-                "function" => format!(
-                    "extern int {name}(void *, unsigned char, unsigned, int *);\nint {alias}(void *a, unsigned char b, \
-                     unsigned c, int *d) {{ return {name}(a, b, c, d); }}"
-                ),
-                "pointer" => format!("extern void *{alias}(void) __attribute__((alias(\"sv_pointer\")));"),
-                "ignored" => format!("extern void {alias}(void) __attribute__((alias(\"sv_ignored\")));"),
-                "data" => format!("extern char {alias} __attribute__((alias(\"sv_data\")));"),
-                _ => format!("extern int {alias}(void) __attribute__((alias(\"sv_unsupported\")));"),
-            };
-            let _ = writeln!(text, "{declaration}\n__asm__(\".symver {alias},{name}@IBVERBS_PRIVATE_{number}\");");
-        }
-    }
-    text
 }

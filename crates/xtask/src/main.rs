@@ -17,6 +17,7 @@ mod python;
 mod report;
 mod rtl;
 mod schema;
+mod site;
 mod soft_roce;
 mod test;
 mod tidy;
@@ -71,6 +72,8 @@ enum Task {
     Python(python::Options),
     /// Try a report in a browser, as a file and as `selvedge open` serves it (Chromium, Node.js)
     Report,
+    /// Make the documentation as a site, in target/site
+    Site(site::Options),
     /// Check the hardware modules in rtl/: lint, simulate beside the engines, prove, synthesise
     Rtl(rtl::Options),
     /// Run one end of the kernel's transfer
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Task::VerbsClients(options) => verbs_clients::verbs_clients(&options),
         Task::Python(options) => python::python(&options),
         Task::Report => report::report(),
+        Task::Site(options) => site::site(&options),
         Task::Rtl(options) => rtl::rtl(&options),
         Task::KernelTcpPeer(options) => kernel_tcp::peer(&options),
         Task::VerbsBenchPeer(options) => verbs_bench::peer(&options),

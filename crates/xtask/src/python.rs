@@ -41,7 +41,8 @@ const TESTING: [&str; 11] = [
     "submitit>=1.5",
     "distributed>=2023.5",
 ];
-const WHEEL: [&str; 1] = ["maturin>=1.9,<2"];
+/// Zig links with the symbols of an old glibc, so that the wheel runs on older systems than the one that builds it.
+const WHEEL: [&str; 2] = ["maturin>=1.9,<2", "ziglang>=0.13"];
 /// Name of the library that Cargo builds, and of the module.
 const LIBRARY: &str = "libselvedge_py.so";
 const MODULE: &str = "python/selvedge/_native.abi3.so";
@@ -59,11 +60,38 @@ pub(crate) fn python(options: &Options) -> Result<()> {
             Ok(())
         }
         Some(Step::Test) => test(&host),
-        Some(Step::Wheel) => {
-            let python = environment(&host, "python-wheel", &WHEEL)?;
-            run(in_root(&python).args(["-m", "maturin", "build", "--release", "--out", "target/wheels"]))
+        Some(Step::Wheel) => wheel(None, &root().join("target/wheels")),
+    }
+}
+
+/// Makes the wheel in a folder: manylinux2014, for any CPython from 3.10 on.
+///
+/// # Errors
+/// Returns an error if there is no Python, or the build fails.
+pub(crate) fn wheel(target: Option<&str>, to: &Path) -> Result<()> {
+    let python = tools("python-wheel", &WHEEL)?;
+    let mut build = in_root(&python);
+    build.args(["-m", "maturin", "build", "--release", "--zig", "--compatibility", "manylinux2014", "--out"]).arg(to);
+    if let Some(target) = target {
+        build.args(["--target", target]);
+        if crate::dist::builds_std(target)? {
+            build.args(["-Z", "build-std"]).env("RUSTUP_TOOLCHAIN", "nightly").env_remove("CARGO").env_remove("RUSTC");
         }
     }
+    // The environment's programs: maturin looks for Zig by the `python3` on the path.
+    let own = python.parent().unwrap_or(&python).to_owned();
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    build.env("PATH", std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&rest)))?);
+    run(&mut build)
+}
+
+/// Returns the Python of an environment with these packages from PyPI.
+///
+/// # Errors
+/// Returns an error if there is no Python with venv.
+pub(crate) fn tools(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let host = host_python().context("no python3 with venv; install it, e.g. `sudo apt install python3-venv`")?;
+    environment(&host, name, packages)
 }
 
 fn test(host: &Path) -> Result<()> {
@@ -88,7 +116,7 @@ fn build() -> Result<()> {
 }
 
 /// Returns a Python with venv, if there is one.
-fn host_python() -> Option<PathBuf> {
+pub(crate) fn host_python() -> Option<PathBuf> {
     let answers = |python: &&str| {
         let mut command = Command::new(python);
         command.args(["-c", "import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 10))"]);
@@ -111,7 +139,8 @@ fn environment(host: &Path, name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(python)
 }
 
-fn in_root(program: &Path) -> Command {
+/// Returns a command that runs at the root of the workspace.
+pub(crate) fn in_root(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
     command

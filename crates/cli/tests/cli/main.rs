@@ -340,3 +340,19 @@ fn the_schema_and_completions_are_printed() {
         assert!(out.contains("selvedge"), "{shell}");
     }
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let scratch = Scratch::new("manual");
+    scratch.expect(0, &["manual", "."]);
+    for page in ["selvedge", "selvedge-run", "selvedge-eqds-up", "selvedge-replay-irn-sender", "selvedge-completions"] {
+        assert!(scratch.join(&format!("{page}.1")).is_file(), "{page}");
+    }
+    assert!(!scratch.join("selvedge-manual.1").exists(), "hidden commands have no page");
+    let run = fs::read_to_string(scratch.join("selvedge-run.1")).expect("the page was written");
+    assert!(run.contains("selvedge\\-run \\- Run a study") && run.contains("\\-\\-until\\-decided"), "{run}");
+    let verbs = fs::read_to_string(scratch.join("selvedge-verbs.1")).expect("the page was written");
+    assert!(verbs.contains("selvedge\\-verbs(7)"), "{verbs}");
+    let (_, error) = scratch.expect(1, &["manual", "no/such/folder"]);
+    assert!(error.contains("no/such/folder"), "{error}");
+}
