@@ -86,8 +86,7 @@ impl Between {
     /// Returns the time at which [`Between::deliver`] has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let tors = self.tors.iter().flatten();
-        let tors =
-            tors.flat_map(|racked| [racked.tor.poll_timeout(), racked.link.poll_timeout()]);
+        let tors = tors.flat_map(|racked| [racked.tor.poll_timeout(), racked.link.poll_timeout()]);
         self.pipes.iter().filter_map(Pipe::poll_timeout).chain(tors.flatten()).min()
     }
 }
