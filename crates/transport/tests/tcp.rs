@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use selvedge_testkit::{Fate, Impairment, Odds, TcpOutcome, TcpPair, TcpTransfer};
 use selvedge_transport::Fabric;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_transport::tcp::{Ecn, TcpConfig};
+use selvedge_transport::tcp::{Ecn, LossDetection, TcpConfig};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, TcpSeq};
 
 #[allow(dead_code, reason = "the other engines have their own tests")]
@@ -49,6 +49,9 @@ fn variants() -> Vec<TcpConfig> {
     let mut all = vec![
         base,
         TcpConfig { sack: false, ..base },
+        TcpConfig { loss_detection: LossDetection::Dupacks, ..base },
+        TcpConfig { loss_detection: LossDetection::Dupacks, prr: false, eifel: false, ..base },
+        TcpConfig { tail_loss_probe: false, prr: false, ..base },
         TcpConfig { sack: false, timestamps: false, limited_transmit: false, ..base },
         TcpConfig { timestamps: false, delayed_ack: Setting::Off, ..base },
         TcpConfig { handshake: true, fin: true, ..base },
@@ -123,16 +126,19 @@ fn odds() -> impl Strategy<Value = Odds> {
 
 prop_compose! {
     fn config()(
-        flags in any::<[bool; 9]>(), congestion in 0usize..3, window in 1u32..20, threshold in 1u32..5,
+        flags in any::<[bool; 14]>(), congestion in 0usize..6, window in 1u32..20, threshold in 1u32..5,
         buffer in 1u64..40, delay in 0u64..3, every in 1u32..4,
     ) -> TcpConfig {
-        let [sack, timestamps, limited_transmit, nagle, handshake, fin, ecn, window_scaling, exact] = flags;
+        let [sack, timestamps, limited_transmit, nagle, handshake, fin, ecn, window_scaling, exact, rack, tail, prr, eifel, slow] = flags;
         TcpConfig {
-            congestion: CongestionConfig::all().nth(congestion).expect("an index below 3"),
+            congestion: CongestionConfig::all().nth(congestion).expect("an index below 6"),
             initial_window: Setting::Value(window),
             slow_start_limit: if exact { Setting::Value(1) } else { Setting::Off },
             dup_thresh: threshold,
-            sack, timestamps, limited_transmit, nagle, handshake, fin, window_scaling,
+            loss_detection: if rack { LossDetection::Rack } else { LossDetection::Dupacks },
+            tail_loss_probe: tail,
+            hystart: if slow { Setting::Value(Duration::from_us(2)) } else { Setting::Auto },
+            sack, prr, eifel, timestamps, limited_transmit, nagle, handshake, fin, window_scaling,
             delayed_ack: if delay == 0 { Setting::Off } else { Setting::Value(Duration::from_us(delay * 100)) },
             ack_every: every,
             receive_buffer: Setting::Value(Bytes::new(buffer * MSS)),

@@ -17,14 +17,21 @@ pub struct TcpConfig {
     /// Payload of a full segment, 64 B to 9000 B; the MSS option announces it plus the bytes of the time stamps.
     /// Default: "auto", `nic.mtu`.
     pub mss: Setting<Bytes>,
-    /// Segments that may be sent before the first acknowledgement. Default: "auto", 10 but not more
-    /// than 14600 bytes, and at least 2 (RFC 6928, section 2).
+    /// Segments that may be sent before the first acknowledgement. Default: "auto", 10, as many as
+    /// `initial-window-cap` allows, and at least 2.
     pub initial_window: Setting<u32>,
+    /// Most octets of an initial window that is "auto": with "auto" 14600 (RFC 6928, section 2). Default: off, as in
+    /// Linux.
+    pub initial_window_cap: Setting<Bytes>,
     /// Slow start threshold before the first loss. Default: off, unlimited (RFC 5681, section 3.1).
     pub initial_ssthresh: Setting<Bytes>,
     /// Segments by which one acknowledgement may enlarge the window in slow start: 1 in RFC 5681, 2 in RFC 3465; "off",
-    /// as many as acknowledged, in Linux. Default: 1.
+    /// as many as acknowledged, in Linux. Default: "auto", 8 with HyStart++ (RFC 9406, section 4.3), else 1.
     pub slow_start_limit: Setting<u32>,
+    /// Growth of the round-trip time that ends slow start (HyStart++'s MIN_RTT_THRESH, RFC 9406), or an eighth of the
+    /// round-trip time up to four times as much. "off": slow start ends by losses and marks only. Default: "auto", 4 ms,
+    /// which no fabric's queue reaches.
+    pub hystart: Setting<Duration>,
     /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one congested link (IRN's
     /// RTO_high), packets waiting in EQIFs included, and at least one and a half of an empty network's (of three such
     /// round trips through EQDS tunnels that do not burst, where data and acknowledgement wait for credit): the
@@ -35,8 +42,19 @@ pub struct TcpConfig {
     /// Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC 6298, rule 2.1), else
     /// `min-rto`: the connection counts as an old one.
     pub initial_rto: Setting<Duration>,
-    /// Duplicate acknowledgements that trigger fast retransmit. Default: 3 (RFC 5681, section 3.2).
+    /// How losses are detected before a timeout. Without SACK always by duplicate acknowledgements. Default: "rack".
+    pub loss_detection: LossDetection,
+    /// Whether the tail of a flight whose acknowledgement does not come is probed after two round trips (RFC 8985,
+    /// section 7). Only with RACK. Default: true.
+    pub tail_loss_probe: bool,
+    /// Duplicate acknowledgements that trigger fast retransmit; with RACK, segments SACKed after which reordering is
+    /// not waited for unless seen before. Default: 3 (RFC 5681, section 3.2).
     pub dup_thresh: u32,
+    /// Whether fast recovery sends in proportion to what is delivered (RFC 9937). Only with SACK. Default: true.
+    pub prr: bool,
+    /// Whether reductions of the window are taken back if time stamps show that nothing was lost (Eifel, RFC 3522 and
+    /// 4015). Only with time stamps. Default: true.
+    pub eifel: bool,
     /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC 6582). Default:
     /// true.
     pub sack: bool,
@@ -73,6 +91,18 @@ pub struct TcpConfig {
     pub time_wait: Duration,
 }
 
+/// Detection of losses before a timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case"))]
+pub enum LossDetection {
+    /// By time: what was sent sufficiently long before something that arrived is lost (RFC 8985).
+    #[default]
+    Rack,
+    /// By number: duplicate acknowledgements, or as much SACKed (RFC 5681, 6675).
+    Dupacks,
+}
+
 /// Explicit congestion notification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
@@ -93,12 +123,18 @@ impl Default for TcpConfig {
             congestion: new_reno::Config {}.into(),
             mss: Setting::Auto,
             initial_window: Setting::Auto,
+            initial_window_cap: Setting::Off,
             initial_ssthresh: Setting::Off,
-            slow_start_limit: Setting::Value(1),
+            slow_start_limit: Setting::Auto,
+            hystart: Setting::Auto,
             min_rto: Setting::Auto,
             max_rto: Duration::from_ms(60_000),
             initial_rto: Setting::Auto,
+            loss_detection: LossDetection::Rack,
+            tail_loss_probe: true,
             dup_thresh: 3,
+            prr: true,
+            eifel: true,
             sack: true,
             limited_transmit: true,
             timestamps: true,
@@ -129,12 +165,13 @@ impl TcpConfig {
         self.congestion.resolve(fabric);
         resolve(&mut self.mss, || Some(mtu));
         let mss = self.mss();
-        resolve(&mut self.initial_window, || {
-            let octets = (10 * mss).min((2 * mss).max(14_600));
-            Some((octets / mss.max(1)) as u32)
-        });
+        resolve(&mut self.initial_window_cap, || Some(Bytes::new(14_600)));
+        let cap = resolved(self.initial_window_cap, "initial-window-cap").map_or(u64::MAX, Bytes::get);
+        resolve(&mut self.initial_window, || Some((cap / mss.max(1)).clamp(2, 10) as u32));
         resolve(&mut self.initial_ssthresh, || None);
-        resolve(&mut self.slow_start_limit, || Some(1));
+        resolve(&mut self.hystart, || Some(Duration::from_ms(4)));
+        let limit = if self.hystart == Setting::Off { 1 } else { 8 };
+        resolve(&mut self.slow_start_limit, || Some(limit));
         resolve(&mut self.min_rto, || Some(fabric.congested_rtt.max(fabric.base_rtt.saturating_mul(3) / 2)));
         let min_rto = self.min_rto();
         let first = if self.handshake { Duration::from_ms(1_000) } else { min_rto };
@@ -172,6 +209,9 @@ impl TcpConfig {
         }
         if matches!(self.initial_window, Setting::Value(0) | Setting::Off) {
             return wrong("initial-window", "nothing can begin with nothing; give 1 segment or more".into());
+        }
+        if self.hystart == Setting::Value(Duration::ZERO) {
+            return wrong("hystart", "every round trip would be too long; give more than 0, or \"off\"".into());
         }
         if self.slow_start_limit == Setting::Value(0) {
             return wrong("slow-start-limit", "a window that never grows; give 1 segment or more, or \"off\"".into());

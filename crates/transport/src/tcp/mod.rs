@@ -12,15 +12,20 @@
 
 mod config;
 mod connection;
+mod hystart;
+mod prr;
+mod rack;
 mod ranges;
+mod rate;
 mod receiving;
 mod rto;
 mod scoreboard;
 mod sending;
+mod sent;
 
 pub mod congestion;
 
-pub use config::{Ecn, TcpConfig};
+pub use config::{Ecn, LossDetection, TcpConfig};
 pub use connection::{Connection, State, Transmit, clock};
 pub use receiving::Arrival;
 
@@ -35,6 +40,10 @@ pub struct TcpStats {
     pub timeouts: u32,
     /// Fast recoveries.
     pub recoveries: u32,
+    /// Tail loss probes sent.
+    pub probes: u32,
+    /// Recoveries and timeouts that turned out to be spurious, and were taken back.
+    pub undone: u32,
     /// The congestion window, octets.
     pub cwnd: u64,
     /// Slow start threshold, octets.

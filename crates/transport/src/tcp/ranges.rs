@@ -31,6 +31,18 @@ impl Ranges {
         (end - start) - known
     }
 
+    /// Removes the octets of `gone`.
+    pub(super) fn remove(&mut self, gone: Range<Octet>) {
+        let first = self.0.partition_point(|range| range.end <= gone.start);
+        let last = self.0.partition_point(|range| range.start < gone.end);
+        if first >= last || gone.is_empty() {
+            return;
+        }
+        let (before, behind) = (self.0[first].start..gone.start, gone.end..self.0[last - 1].end);
+        let left = [before, behind].into_iter().filter(|range| range.start < range.end);
+        self.0.splice(first..last, left);
+    }
+
     /// Removes all octets before `until`.
     pub(super) fn forget_before(&mut self, until: Octet) {
         let gone = self.0.partition_point(|range| range.end <= until);
@@ -48,6 +60,9 @@ impl Ranges {
     }
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+    pub(super) fn first(&self) -> Option<&Range<Octet>> {
+        self.0.first()
     }
     pub(super) fn last(&self) -> Option<&Range<Octet>> {
         self.0.last()
@@ -102,6 +117,9 @@ mod tests {
                 if rng.below(10) == 0 {
                     ranges.forget_before(range.start);
                     model = model.split_off(&from);
+                } else if rng.below(5) == 0 {
+                    model.retain(|octet| !range.contains(&Octet::new(*octet)));
+                    ranges.remove(range);
                 } else {
                     let apart = !(from.saturating_sub(1)..=range.end.index()).any(|octet| model.contains(&octet));
                     assert!(range.is_empty() || ranges.is_apart(&range) == apart);

@@ -24,6 +24,8 @@ pub(super) struct Receiving {
     queue: Ranges,
     /// An octet of each of the most recently changed blocks, newest first (RFC 2018, section 4).
     recent: [Octet; Sacks::MOST],
+    /// Octets that have arrived twice, to report with the next acknowledgement (RFC 2883).
+    twice: Option<Range<Octet>>,
     /// Position of the other end's FIN.
     fin: Option<Octet>,
 
@@ -106,6 +108,7 @@ impl Receiving {
             next: Octet::SYN,
             queue: Ranges::default(),
             recent: [Octet::SYN; Sacks::MOST],
+            twice: None,
             fin: None,
             buffer: config.buffer(),
             unread: 0,
@@ -191,6 +194,9 @@ impl Receiving {
         if text.fin && self.fin.is_none() && (self.next..=self.edge).contains(&end) {
             self.fin = Some(end);
         }
+        if text.data > 0 && text.start < self.next {
+            self.twice = Some(text.start.max(Octet::FIRST)..end.min(self.next)).filter(|twice| !twice.is_empty());
+        }
         let from = text.start.max(self.next);
         let to = end.min(self.edge).min(self.fin.unwrap_or(end));
         let arrival = if from >= to {
@@ -235,7 +241,10 @@ impl Receiving {
             return Arrival::default();
         }
         let first = range.start;
-        let fresh = self.queue.insert(range);
+        let fresh = self.queue.insert(range.clone());
+        if fresh == 0 {
+            self.twice = Some(range);
+        }
         let is_in_block = |octet: &Octet| self.queue.around(first).is_some_and(|block| block.contains(octet));
         let last = self.recent.iter().position(is_in_block).unwrap_or(Sacks::MOST - 1);
         self.recent[..=last].rotate_right(1);
@@ -300,16 +309,18 @@ impl Receiving {
         u16::try_from(self.edge.since(from) >> shift).unwrap_or(u16::MAX)
     }
 
-    /// Returns the SACK blocks, newest first (RFC 2018, section 4).
-    pub(super) fn sacks(&self, room: usize) -> Sacks {
-        if self.queue.is_empty() {
+    /// Returns the SACK blocks, newest first (RFC 2018, section 4), behind a duplicate, which is reported once (RFC 2883,
+    /// section 4).
+    pub(super) fn take_sacks(&mut self, room: usize) -> Sacks {
+        let twice = self.twice.take();
+        if self.queue.is_empty() && twice.is_none() {
             return Sacks::default();
         }
         let mut blocks: [Option<&Range<Octet>>; Sacks::MOST] = [None; Sacks::MOST];
         let mut count = 0;
         let recent = self.recent.iter().filter_map(|&octet| self.queue.around(octet));
         for block in recent.chain(self.queue.iter()) {
-            if count == room {
+            if count + usize::from(twice.is_some()) == room {
                 break;
             }
             if !blocks[..count].contains(&Some(block)) {
@@ -318,6 +329,7 @@ impl Receiving {
             }
         }
         let seq = |octet: Octet| octet.to_seq(self.initial);
-        blocks.iter().flatten().map(|block| (seq(block.start), seq(block.end))).collect()
+        let all = twice.iter().chain(blocks.into_iter().flatten());
+        all.map(|block| (seq(block.start), seq(block.end))).collect()
     }
 }

@@ -49,6 +49,13 @@ impl RetransmissionTimeout {
     pub(super) fn distrust(&mut self, least: Duration) {
         self.timeout = self.timeout.max(least).min(self.longest);
     }
+    /// Adapts the timeout after one that was spurious, by the round trip `rtt` that took so long (RFC 4015, section 4).
+    pub(super) fn on_spurious(&mut self, rtt: Duration) {
+        let (srtt, rttvar) = self.measured.unwrap_or_default();
+        let (srtt, rttvar) = (rtt.max(srtt + GRANULARITY * 2), (rtt / 2).max(rttvar));
+        self.measured = Some((srtt, rttvar));
+        self.timeout = (srtt + GRANULARITY.max(rttvar * 4)).max(self.shortest).min(self.longest);
+    }
     /// Returns RTO.
     pub(super) fn timeout(&self) -> Duration {
         self.timeout

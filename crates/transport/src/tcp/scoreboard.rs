@@ -15,13 +15,18 @@ pub(super) struct Scoreboard {
     sacked: Ranges,
     /// Octet below which everything not SACKed is lost, judging by the SACKed octets.
     lost_before: Octet,
-    /// Octet below which everything not SACKed is lost, by a timeout.
+    /// Octet below which everything not SACKed is lost, by a timeout or by RACK.
     timed_out_before: Octet,
+    /// Octets retransmitted and lost again, by RACK.
+    lost_again: Ranges,
 }
 
 impl Scoreboard {
     /// `Update`: adds a block reported by an acknowledgement. Returns the number of its newly SACKed octets.
     pub(super) fn update(&mut self, block: Range<Octet>) -> u64 {
+        if !self.lost_again.is_empty() {
+            self.lost_again.remove(block.clone());
+        }
         self.sacked.insert(block)
     }
     /// Recomputes which octets are lost: those above which `threshold` separate ranges are SACKed, or more than
@@ -38,9 +43,35 @@ impl Scoreboard {
             }
         }
     }
-    /// Marks all octets up to `sent` as lost, after a timeout.
-    pub(super) fn lose_all(&mut self, sent: Octet) {
-        (self.lost_before, self.timed_out_before) = (sent, sent);
+    /// Marks all octets up to `until` as lost, after a timeout or by RACK.
+    pub(super) fn lose_before(&mut self, until: Octet) {
+        self.timed_out_before = self.timed_out_before.max(until);
+        self.lost_before = self.lost_before.max(until);
+    }
+    /// Marks retransmitted octets that are not SACKed as lost again.
+    pub(super) fn lose_again(&mut self, octets: Range<Octet>) {
+        let mut from = octets.start;
+        while let Some(hole) = self.hole(from, octets.end) {
+            from = hole.end;
+            self.lost_again.insert(hole);
+        }
+    }
+    /// Returns the first octets that were lost again and not sent since.
+    pub(super) fn first_lost_again(&self) -> Option<Range<Octet>> {
+        self.lost_again.first().cloned()
+    }
+    /// Records that octets which were lost again are retransmitted; returns whether they were lost again.
+    pub(super) fn resend(&mut self, octets: Range<Octet>) -> bool {
+        let is_third = self.lost_again.around(octets.start).is_some();
+        if is_third {
+            self.lost_again.remove(octets);
+        }
+        is_third
+    }
+    /// Takes back all losses: they were spurious, or everything is judged anew.
+    pub(super) fn lose_nothing(&mut self) {
+        (self.lost_before, self.timed_out_before) = (Octet::SYN, Octet::SYN);
+        self.lost_again.clear();
     }
     /// Returns the number of SACKed octets before `acked`.
     pub(super) fn sacked_before(&self, acked: Octet) -> u64 {
@@ -49,6 +80,7 @@ impl Scoreboard {
     /// Drops the state of everything before `acked`, which has arrived.
     pub(super) fn forget_before(&mut self, acked: Octet) {
         self.sacked.forget_before(acked);
+        self.lost_again.forget_before(acked);
     }
     /// Drops all reported blocks, as after reneging.
     pub(super) fn forget_all(&mut self) {
@@ -58,6 +90,17 @@ impl Scoreboard {
     /// `IsLost`: returns whether an octet that is not SACKed is lost.
     pub(super) fn is_lost(&self, octet: Octet) -> bool {
         octet < self.lost_before
+    }
+    /// Returns the octet before which everything that is not SACKed is lost.
+    pub(super) fn lost_before(&self) -> Octet {
+        self.lost_before
+    }
+    /// Returns the octets from `from` to `to` that are not SACKed.
+    pub(super) fn not_sacked(&self, from: Octet, to: Octet) -> u64 {
+        if self.sacked.is_empty() {
+            return to.since(from);
+        }
+        to.since(from).saturating_sub(self.sacked.octets_before(to) - self.sacked.octets_before(from.min(to)))
     }
     /// Returns whether an octet is SACKed.
     pub(super) fn is_sacked(&self, octet: Octet) -> bool {
@@ -94,12 +137,8 @@ impl Scoreboard {
     /// retransmitted, and those from `sent` on were never sent.
     pub(super) fn pipe(&self, acked: Octet, resent: Octet, sent: Octet) -> u64 {
         let lost_before = self.lost_before.max(acked).min(sent);
-        if self.sacked.is_empty() {
-            return (sent - lost_before) + (resent - acked);
-        }
-        let not_sacked =
-            |from: Octet, to: Octet| (to - from) - (self.sacked.octets_before(to) - self.sacked.octets_before(from));
-        not_sacked(lost_before, sent) + not_sacked(acked, resent)
+        let again = self.lost_again.octets_before(sent);
+        (self.not_sacked(lost_before, sent) + self.not_sacked(acked, resent)).saturating_sub(again)
     }
 }
 

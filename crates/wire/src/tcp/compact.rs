@@ -3,7 +3,7 @@
 //! There are three forms for the three kinds of segments. The edges of an acknowledgement's SACK blocks are stored as
 //! distances from the acknowledged octet, in full segments. The distances are exact for a stream that is cut into full
 //! segments except for its last, as in a simulation; otherwise the edges are rounded inwards, so that only arrived
-//! octets are reported.
+//! octets are reported. A block before the acknowledged octet, a duplicate (RFC 2883), has its edges in reverse.
 
 use selvedge_units::TcpSeq;
 
@@ -140,7 +140,7 @@ impl Tcp {
         let [first, second, third, fourth] = all;
         let fourth = u32::from(fourth[0]) << 16 | u32::from(fourth[1]);
         let notes = notes
-            .with(Notes::TO_END, sacks.iter().any(|(_, to)| to == stream.end))
+            .with(Notes::TO_END, ack != stream.end && sacks.iter().any(|(_, to)| to == stream.end))
             .with(Notes::ECE, flags.contains(Flags::ECE))
             .with(Notes::CWR, flags.contains(Flags::CWR));
         let echo = if timestamps.is_some() { echo } else { fourth };
@@ -167,10 +167,17 @@ impl Tcp {
             Self::Sack { ack, echo, window, edges: [first, second, third], notes } => {
                 let fourth = if notes.has(Notes::STAMPED) { [0; 2] } else { [(echo >> 16) as u16, echo as u16] };
                 let blocks = [first, second, third, fourth];
-                let last = blocks.iter().map(|edges| edges[0]).max();
+                let last = blocks.iter().filter(|[from, to]| from <= to).map(|edges| edges[0]).max();
                 let sacks = blocks.into_iter().filter(|&edges| edges != [0; 2]).map(|edges| {
                     let (from, to) = from_segments(edges, ack, stream);
-                    (from, if notes.has(Notes::TO_END) && Some(edges[0]) == last { stream.end } else { to })
+                    (
+                        from,
+                        if notes.has(Notes::TO_END) && edges[0] <= edges[1] && Some(edges[0]) == last {
+                            stream.end
+                        } else {
+                            to
+                        },
+                    )
                 });
                 Segment {
                     seq: expected,
@@ -228,11 +235,19 @@ fn to_segments((from, to): (TcpSeq, TcpSeq), ack: TcpSeq, stream: Stream) -> [u1
     let mss = u32::from(stream.mss.max(1));
     let distance = |edge: TcpSeq| edge.get().wrapping_sub(ack.get());
     let edge = |segments: u32| u16::try_from(segments).unwrap_or(u16::MAX);
+    if (distance(to) as i32) <= 0 {
+        let back = |edge: TcpSeq| ack.get().wrapping_sub(edge.get());
+        return [edge(back(from) / mss), edge(back(to).div_ceil(mss))];
+    }
     let (from, to) = (distance(from).div_ceil(mss), distance(to) / mss);
     [edge(from), edge(to.max(from))]
 }
 
 fn from_segments([from, to]: [u16; 2], ack: TcpSeq, stream: Stream) -> (TcpSeq, TcpSeq) {
-    let edge = |segments: u16| TcpSeq::new(ack.get().wrapping_add(u32::from(segments) * u32::from(stream.mss)));
+    let octets = |segments: u16| u32::from(segments) * u32::from(stream.mss);
+    let edge = |segments: u16| match from > to {
+        true => TcpSeq::new(ack.get().wrapping_sub(octets(segments))),
+        false => TcpSeq::new(ack.get().wrapping_add(octets(segments))),
+    };
     (edge(from), edge(to))
 }

@@ -19,11 +19,14 @@ pub struct Config {
     pub beta: f64,
     /// Whether a flow whose window shrinks reduces it further in favour of new flows (section 4.7). Default: true.
     pub fast_convergence: bool,
+    /// Whether a flow whose Reno-like window is back where the last loss was grows as fast as Reno (alpha = 1; section
+    /// 4.3), which RFC 8312 and Linux do not have. Default: true.
+    pub raise_alpha: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { c: 0.4, beta: 0.7, fast_convergence: true }
+        Self { c: 0.4, beta: 0.7, fast_convergence: true, raise_alpha: true }
     }
 }
 
@@ -52,6 +55,8 @@ pub struct State {
     epoch: Option<Epoch>,
     /// Growth below a whole octet, in octets.
     fraction: f64,
+    /// W_max, prior cwnd and stage before the last reduction, in case that it was spurious.
+    before: Option<(f64, f64, Option<Epoch>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +73,7 @@ struct Epoch {
 impl State {
     /// Creates the state before any loss.
     pub fn new(config: &Config) -> Self {
-        Self { config: *config, w_max: 0.0, prior: 0.0, epoch: None, fraction: 0.0 }
+        Self { config: *config, w_max: 0.0, prior: 0.0, epoch: None, fraction: 0.0, before: None }
     }
 
     /// Begins a stage: the curve passes `cwnd` now and has its plateau at W_max; if `cwnd` is above W_max, the curve
@@ -81,6 +86,7 @@ impl State {
     fn reduce(&mut self, window: &Window, flight: u64) -> u64 {
         let cwnd = in_segments(window);
         let beta = self.config.beta;
+        self.before = Some((self.w_max, self.prior, self.epoch));
         let yields = self.config.fast_convergence && cwnd < self.w_max;
         self.w_max = if yields { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.prior = cwnd;
@@ -96,7 +102,7 @@ impl Control for State {
         }
         let cwnd = in_segments(window);
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(cwnd, acked.now));
-        let Config { c, beta, .. } = self.config;
+        let Config { c, beta, raise_alpha, .. } = self.config;
         let curve = |seconds: f64| {
             let distance = seconds - epoch.k;
             c * distance * distance * distance + epoch.origin
@@ -105,7 +111,7 @@ impl Control for State {
         let share = acked.octets as f64 / window.cwnd as f64;
 
         // Section 4.3: the additive increase that, with reduction by beta, is as fast as Reno's.
-        let alpha = if epoch.reno < self.prior { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
+        let alpha = if epoch.reno < self.prior || !raise_alpha { 3.0 * (1.0 - beta) / (1.0 + beta) } else { 1.0 };
         epoch.reno += alpha * share;
         let wanted = if curve(elapsed) < epoch.reno {
             epoch.reno
@@ -129,6 +135,12 @@ impl Control for State {
     }
     fn on_mark(&mut self, window: &Window, flight: u64) -> u64 {
         self.reduce(window, flight)
+    }
+    // Section 4.9.
+    fn on_undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            (self.w_max, self.prior, self.epoch) = before;
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl Control for State {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_units::{Duration, Instant};
+    use selvedge_units::{Duration, Instant, Octet};
 
     use super::*;
 
@@ -92,7 +92,9 @@ mod tests {
         let mut window = Window::new(cwnd, 1, MSS, MSS);
         let mut state = State::new(&Config {});
         for _ in 0..cwnd / MSS {
-            let acked = Acked { octets: MSS, now: Instant::ZERO, srtt: Duration::ZERO, coupling };
+            let (acked, sent) = (Octet::FIRST, Octet::FIRST);
+            let (now, srtt) = (Instant::ZERO, Duration::ZERO);
+            let acked = Acked { octets: MSS, now, srtt, rtt: None, acked, sent, coupling };
             state.on_acked(&mut window, acked);
         }
         window.cwnd - cwnd

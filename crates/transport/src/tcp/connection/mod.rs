@@ -214,17 +214,19 @@ impl Connection {
     pub fn hold(&self) -> HoldReason {
         if self.sending.next().is_some() {
             HoldReason::Link
+        } else if let Some(until) = self.sending.is_paced_until() {
+            HoldReason::Pacing(until)
         } else if self.sending.has_unsent() {
             HoldReason::Window
         } else {
             HoldReason::Acks
         }
     }
-    /// Returns the limits of the sending half: the congestion window in octets of payload, and the full segments in
-    /// flight.
+    /// Returns the limits of the sending half: the congestion window in octets of payload, the rate at which these are
+    /// paced, and the full segments in flight.
     pub fn limits(&self) -> Limits {
         let (in_flight, window) = self.sending.in_flight();
-        Limits { window: Bytes::new(window), rate: Rate::MAX, in_flight }
+        Limits { window: Bytes::new(window), rate: self.sending.pacing().unwrap_or(Rate::MAX), in_flight }
     }
     /// Returns whether the other end has reset the connection.
     pub fn is_reset(&self) -> bool {

@@ -20,6 +20,7 @@ impl Connection {
             Step::Acknowledge => Some(self.acknowledgement(cx.now)),
             Step::Send(piece) => Some(self.send(cx, &piece)),
             Step::Nothing => {
+                self.sending.note_idle();
                 self.sending.watch_window(cx.now);
                 None
             }
@@ -93,7 +94,7 @@ impl Connection {
         segment.seq = self.sending.next.to_seq(self.sending.initial);
         let room = if self.agreed.timestamps { Sacks::BESIDE_TIMESTAMPS } else { Sacks::MOST };
         if self.agreed.sack {
-            segment.sacks = self.receiving.sacks(room);
+            segment.sacks = self.receiving.take_sacks(room);
         }
         Transmit { segment, ecn_capable: false, is_again: false }
     }

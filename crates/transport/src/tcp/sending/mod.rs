@@ -7,21 +7,34 @@
 //! 2. *One pointer for retransmissions.* `resent` is HighRxt of RFC 6675; after a timeout it corresponds to SND.NXT of
 //!    RFC 9293. `next` is HighData and never decreases.
 //! 3. *One timer* for retransmission and for probing a closed window: the former while octets are outstanding, else the
-//!    latter if octets wait.
+//!    latter if octets wait. Beside it, deadlines of RACK's reordering window, of a tail loss probe, and of pacing.
+//! 4. *RACK in place of numbers.* With RACK, `lost_before` of the scoreboard moves by the times of first transmissions,
+//!    which are in the order of octets; retransmissions that are lost again are a set of their own. `resent` survives a
+//!    recovery, because retransmissions may still be in flight at its end.
 
 use core::ops::Range;
 
-use selvedge_units::{Duration, Instant, Octet, Seq, TcpSeq};
+use selvedge_units::{Duration, Instant, Octet, Rate, Seq, TcpSeq};
 
-use super::congestion::{AnyControl, Coupling, Window};
+use super::congestion::{AnyControl, Control, Coupling, Window};
+use super::hystart::HyStart;
+use super::prr::Prr;
+use super::rack::Rack;
+use super::rate::Delivery;
 use super::rto::RetransmissionTimeout;
 use super::scoreboard::Scoreboard;
-use super::{TcpConfig, TcpStats};
+use super::sent::Log;
+use super::{LossDetection, TcpConfig, TcpStats};
 use crate::fabric::resolved;
 
+mod detect;
 mod heard;
 mod next;
+mod tail;
 mod timer;
+
+/// Data segments that leave without pacing when a connection begins: an initial window, as in Linux.
+const UNPACED: u8 = 10;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -64,6 +77,13 @@ pub(super) struct Sending {
     limited: u64,
     /// SND.UNA at the last timeout.
     timed_out_at: Octet,
+    rack: Rack,
+    /// Transmissions in flight, if RACK or the congestion control needs their times.
+    log: Log,
+    prr: Prr,
+    /// State before the last reduction, until it is known whether that was spurious.
+    undo: Option<Undo>,
+    tail: tail::Tail,
 
     // Congestion.
     window: Window,
@@ -74,10 +94,20 @@ pub(super) struct Sending {
     marked_until: Octet,
     /// Whether the next new segment carries CWR.
     reduced: bool,
+    hystart: HyStart,
+    delivery: Delivery,
+    /// Data segments sent before pacing begins.
+    unpaced: u8,
+    /// Time before which pacing allows no segment; [`Instant::NEVER`] while it allows one.
+    paced_until: Instant,
+    /// Time at which pacing allows the next segment, or allowed it.
+    pace_at: Instant,
 
     // Time.
     rto: RetransmissionTimeout,
     timer: Instant,
+    /// End of RACK's reordering window.
+    reorder_at: Instant,
     /// The octet whose acknowledgement ends a round-trip sample, and the time at which it was sent (Karn's algorithm).
     timed: Option<(Octet, Instant)>,
     last_sent: Instant,
@@ -100,6 +130,23 @@ struct Settings {
     has_sack: bool,
     has_timestamps: bool,
     has_ecn: bool,
+    /// Whether RACK detects losses; as configured, before SACK was agreed upon.
+    has_rack: bool,
+    has_tail_loss_probe: bool,
+    has_prr: bool,
+    has_eifel: bool,
+    /// Longest delay of an acknowledgement, and octets that are acknowledged at once.
+    ack_delay: Duration,
+    ack_every: u64,
+}
+
+/// State of the window before a reduction.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    cwnd: u64,
+    ssthresh: u64,
+    /// Time of the first retransmission since.
+    resent_at: Option<Instant>,
 }
 
 /// Mode of loss recovery.
@@ -131,6 +178,8 @@ pub(super) enum Reason {
     Again,
     /// Rescue retransmission (RFC 6675, `NextSeg`, rule 4).
     Rescue,
+    /// Retransmission of the last segment, as a tail loss probe.
+    Tail,
     /// Probe beyond the other end's window.
     Probe,
 }
@@ -142,7 +191,7 @@ impl Piece {
         self.start + (syn + self.data + u64::from(self.fin))
     }
     pub(super) fn is_again(&self) -> bool {
-        matches!(self.reason, Reason::Again | Reason::Rescue)
+        matches!(self.reason, Reason::Again | Reason::Rescue | Reason::Tail)
     }
 }
 
@@ -162,6 +211,16 @@ pub(super) struct Acknowledgement<'a> {
     pub(super) echo: bool,
 }
 
+impl Acknowledgement<'_> {
+    /// Returns the octets that the acknowledgement reports to have arrived twice (RFC 2883, section 4): a first block
+    /// that is acknowledged, or inside the second.
+    fn dsack(&self) -> Option<Range<Octet>> {
+        let first = self.sacks.first().filter(|block| block.start < block.end)?;
+        let holds_first = |other: &Range<Octet>| other.start <= first.start && first.end <= other.end;
+        (first.end <= self.ack || self.sacks.get(1).is_some_and(holds_first)).then(|| first.clone())
+    }
+}
+
 impl Sending {
     /// Creates a half that has sent nothing, not even a SYN.
     pub(super) fn new(config: &TcpConfig, initial: TcpSeq) -> Self {
@@ -170,6 +229,8 @@ impl Sending {
         let initial_window = segments(config.initial_window, "initial-window");
         let ssthresh = resolved(config.initial_ssthresh, "initial-ssthresh").map_or(u64::MAX, |bytes| bytes.get());
         let limit = segments(config.slow_start_limit, "slow-start-limit");
+        let mut control = AnyControl::from(&config.congestion);
+        control.seed(u64::from(initial.get()));
         Self {
             initial,
             acked: Octet::SYN,
@@ -189,13 +250,24 @@ impl Sending {
             duplicates: 0,
             limited: 0,
             timed_out_at: Octet::SYN,
+            rack: Rack::new(),
+            log: Log::default(),
+            prr: Prr::default(),
+            undo: None,
+            tail: tail::Tail::default(),
             window: Window::new(initial_window, ssthresh, mss, limit),
-            control: AnyControl::from(&config.congestion),
+            control,
             coupling: Coupling::ALONE,
             marked_until: Octet::SYN,
             reduced: false,
+            hystart: HyStart::new(resolved(config.hystart, "hystart")),
+            delivery: Delivery::new(),
+            unpaced: UNPACED,
+            paced_until: Instant::NEVER,
+            pace_at: Instant::ZERO,
             rto: RetransmissionTimeout::new(config.initial_rto(), config.min_rto(), config.max_rto),
             timer: Instant::NEVER,
+            reorder_at: Instant::NEVER,
             timed: None,
             last_sent: Instant::ZERO,
             must_probe: false,
@@ -209,6 +281,12 @@ impl Sending {
                 has_sack: false,
                 has_timestamps: false,
                 has_ecn: false,
+                has_rack: config.loss_detection == LossDetection::Rack,
+                has_tail_loss_probe: config.tail_loss_probe,
+                has_prr: config.prr,
+                has_eifel: config.eifel,
+                ack_delay: resolved(config.delayed_ack, "delayed-ack").unwrap_or_default(),
+                ack_every: u64::from(config.ack_every) * mss,
             },
             stats: TcpStats::default(),
         }
@@ -230,6 +308,10 @@ impl Sending {
         }
         self.settings.has_sack = has_sack;
         self.settings.has_timestamps = has_timestamps;
+        self.settings.has_rack &= has_sack;
+        self.settings.has_tail_loss_probe &= self.settings.has_rack;
+        self.settings.has_prr &= has_sack && !self.control.owns_window();
+        self.settings.has_eifel &= has_timestamps;
     }
 
     /// Returns FlightSize: octets sent and not acknowledged.
@@ -253,7 +335,8 @@ impl Sending {
     }
     /// Returns whether another full segment would be sent at once.
     pub(super) fn has_room_for_more(&self) -> bool {
-        let is_open = self.acked > Octet::SYN && !self.must_resend && !self.has_unsent();
+        let is_free = !self.must_resend && self.paced_until == Instant::NEVER && !self.has_lost();
+        let is_open = self.acked > Octet::SYN && is_free && !self.has_unsent();
         let pipe = self.pipe();
         let fits = match self.mode {
             Mode::Fast if self.settings.has_sack => self.window.cwnd.saturating_sub(pipe) >= self.window.mss,
@@ -274,7 +357,19 @@ impl Sending {
         self.next > self.supplied
     }
     pub(super) fn deadline(&self) -> Instant {
-        self.timer
+        self.timer.min(self.reorder_at).min(self.tail.at).min(self.paced_until)
+    }
+    /// Returns the time at which pacing allows the next segment, if it does not now.
+    pub(super) fn is_paced_until(&self) -> Option<Instant> {
+        (self.paced_until < Instant::NEVER).then_some(self.paced_until)
+    }
+    /// Returns the rate of pacing.
+    pub(super) fn pacing(&self) -> Option<Rate> {
+        self.control.pacing()
+    }
+    /// Returns whether the times of transmissions are needed.
+    fn is_logging(&self) -> bool {
+        self.settings.has_rack || self.control.owns_window()
     }
     pub(super) fn stats(&self) -> TcpStats {
         TcpStats { cwnd: self.window.cwnd, ssthresh: self.window.ssthresh, ..self.stats }

@@ -3,10 +3,12 @@
 use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Instant, Octet};
+use selvedge_units::{Bytes, Instant, Octet};
 
 use super::{Mode, Piece, Reason, Sending, place};
 use crate::role::Cx;
+use crate::tcp::congestion::Control;
+use crate::tcp::sent::Sent;
 
 impl Sending {
     /// Returns the segment to send next, if any may be sent.
@@ -14,14 +16,30 @@ impl Sending {
         if self.next == Octet::SYN {
             return Some(Piece { start: Octet::SYN, data: 0, fin: false, reason: Reason::New });
         }
-        if self.must_resend && self.flight() > 0 {
+        let is_fast_by_rack = self.mode == Mode::Fast && self.settings.has_rack;
+        if self.must_resend && self.flight() > 0 && !is_fast_by_rack {
             return self.again(self.acked..self.next, Reason::Again);
+        }
+        if self.paced_until < Instant::NEVER {
+            return None;
+        }
+        if self.tail.is_due {
+            return self.next_tail();
         }
         let pipe = self.pipe();
         match self.mode {
+            Mode::Fast if is_fast_by_rack => {
+                if self.window.cwnd.saturating_sub(pipe) < self.window.mss && !self.must_resend {
+                    return None;
+                }
+                self.next_lost().and_then(|lost| self.again(lost, Reason::Again)).or_else(|| self.new_piece(pipe))
+            }
             Mode::Fast if self.settings.has_sack => self.next_by_scoreboard(pipe),
             Mode::Slow => {
-                let hole = self.board.hole(self.resent, self.recover);
+                let hole = match self.settings.has_rack {
+                    true => self.next_lost(),
+                    false => self.board.hole(self.resent, self.recover),
+                };
                 match hole.and_then(|hole| self.again(hole, Reason::Again)) {
                     Some(piece) => Some(piece).filter(|piece| self.has_room(pipe, piece.data)),
                     None => self.new_piece(pipe),
@@ -49,7 +67,7 @@ impl Sending {
     }
 
     /// Returns a segment from the beginning of `hole`.
-    fn again(&self, hole: Range<Octet>, reason: Reason) -> Option<Piece> {
+    pub(super) fn again(&self, hole: Range<Octet>, reason: Reason) -> Option<Piece> {
         if hole.is_empty() {
             return None;
         }
@@ -65,7 +83,7 @@ impl Sending {
 
     /// Returns a segment of new octets, within the congestion window and the receiver's window, with silly window
     /// avoidance (RFC 9293, section 3.8.6.2.1).
-    fn new_piece(&self, pipe: u64) -> Option<Piece> {
+    pub(super) fn new_piece(&self, pipe: u64) -> Option<Piece> {
         let start = self.next;
         if self.acked == Octet::SYN || self.is_fin_sent() {
             return None;
@@ -115,6 +133,14 @@ impl Sending {
         let end = piece.end();
         let mut cwr = false;
         self.stats.sent += 1;
+        if piece.start > Octet::SYN && piece.reason != Reason::Probe && self.is_logging() {
+            let is_idle = self.flight() == 0 || self.pipe() == 0;
+            let sent = self.delivery.record(cx.now, piece.start, end, piece.is_again(), is_idle);
+            self.log.add(Sent { is_tail: piece.reason == Reason::Tail, ..sent });
+        }
+        if self.mode == Mode::Fast {
+            self.prr.on_sent(piece.data);
+        }
         match piece.reason {
             Reason::New => {
                 if self.mode == Mode::Open && self.duplicates > 0 && self.flight() + piece.data > self.window.cwnd {
@@ -124,15 +150,18 @@ impl Sending {
                 self.timed.get_or_insert((end, cx.now));
                 cwr = piece.data > 0 && core::mem::take(&mut self.reduced);
             }
-            Reason::Again | Reason::Rescue => {
+            Reason::Tail => self.on_sent_again(cx, piece),
+            Reason::Rescue => {
                 self.on_sent_again(cx, piece);
-                if piece.reason == Reason::Rescue {
-                    self.rescue = self.recover;
-                } else {
+                self.rescue = self.recover;
+            }
+            Reason::Again => {
+                self.on_sent_again(cx, piece);
+                if !self.board.resend(piece.start..end) {
                     self.resent = self.resent.max(end);
-                    if core::mem::take(&mut self.must_resend) && self.settings.has_sack {
-                        self.rescue = self.resent;
-                    }
+                }
+                if core::mem::take(&mut self.must_resend) && self.settings.has_sack {
+                    self.rescue = self.resent;
                 }
             }
             Reason::Probe => {
@@ -144,11 +173,50 @@ impl Sending {
         if self.timer == Instant::NEVER {
             self.start_timer(cx.now);
         }
+        if core::mem::take(&mut self.tail.is_due) {
+            self.on_tail_sent(cx.now, piece);
+        } else if piece.reason == Reason::New {
+            self.watch_tail(cx.now);
+        }
+        if piece.data > 0 {
+            self.pace(cx.now, piece.data);
+        }
         cwr
+    }
+
+    /// Spaces data segments at the congestion control's rate. A sender that was late by less than a segment's time makes
+    /// up for it.
+    fn pace(&mut self, now: Instant, octets: u64) {
+        let Some(rate) = self.control.pacing() else { return };
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
+        let time = rate.time_for(Bytes::new(octets));
+        let begin = if now.since(self.pace_at) < time { self.pace_at } else { now };
+        self.pace_at = begin.saturating_add(time);
+        if self.pace_at > now {
+            self.paced_until = self.pace_at;
+        }
+    }
+
+    /// Notes that the application has nothing to send while the window would allow it, which makes rate samples too low
+    /// (draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4).
+    pub(in crate::tcp) fn note_idle(&mut self) {
+        if !self.control.owns_window() || self.acked == Octet::SYN || self.paced_until < Instant::NEVER {
+            return;
+        }
+        let pipe = self.pipe();
+        if self.supplied.since(self.next) < self.window.mss && pipe < self.window.cwnd && !self.has_lost() {
+            self.delivery.limit(pipe);
+        }
     }
 
     fn on_sent_again(&mut self, cx: &mut Cx<'_>, piece: &Piece) {
         self.stats.retransmissions += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.resent_at.get_or_insert(cx.now);
+        }
         cx.trace(|| Trace::Retransmitted { seq: place(piece.start) });
         // Karn's algorithm: the acknowledgement of a retransmission is ambiguous.
         if self.timed.is_some_and(|(end, _)| piece.start < end) {
@@ -165,7 +233,16 @@ impl Sending {
 
     /// Restarts from the initial window after an idle period of an RTO (RFC 5681, section 4.1).
     pub(in crate::tcp) fn restart_after_idle(&mut self, now: Instant) {
-        let is_idle = self.flight() == 0 && self.next > Octet::FIRST && now.since(self.last_sent) > self.rto.timeout();
+        if self.flight() > 0 || self.next <= Octet::FIRST {
+            return;
+        }
+        if self.control.owns_window() {
+            if self.has_unsent() {
+                self.control.on_restart();
+            }
+            return;
+        }
+        let is_idle = now.since(self.last_sent) > self.rto.timeout();
         if is_idle && self.window.cwnd > self.settings.initial_window {
             self.window.set(self.settings.initial_window);
         }

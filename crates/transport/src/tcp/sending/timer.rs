@@ -3,9 +3,10 @@
 use selvedge_telemetry::Trace;
 use selvedge_units::{Instant, Octet};
 
-use super::{Mode, Sending, place};
+use super::tail::Tail;
+use super::{Mode, Sending, Undo, place};
 use crate::role::Cx;
-use crate::tcp::congestion::Control;
+use crate::tcp::congestion::{Control, Window};
 
 impl Sending {
     pub(super) fn start_timer(&mut self, now: Instant) {
@@ -18,6 +19,9 @@ impl Sending {
         if self.flight() > 0 || self.acked == Octet::SYN {
             return;
         }
+        if self.paced_until < Instant::NEVER {
+            return;
+        }
         let is_stuck = self.supplied > self.next && (self.must_probe || self.next().is_none());
         if !is_stuck {
             self.timer = Instant::NEVER;
@@ -26,8 +30,26 @@ impl Sending {
         }
     }
 
-    /// Handles the expiry of the timer.
+    /// Handles the deadlines that are due.
     pub(in crate::tcp) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+        if self.paced_until <= cx.now {
+            self.paced_until = Instant::NEVER;
+        }
+        if self.reorder_at <= cx.now {
+            self.detect(cx.now);
+            self.recover_lost(cx, 0);
+            self.reduce(0, false);
+        }
+        if self.tail.at <= cx.now {
+            self.probe_tail(cx.now);
+        }
+        if self.timer <= cx.now {
+            self.on_expiry(cx);
+        }
+    }
+
+    /// Handles the expiry of the timer.
+    fn on_expiry(&mut self, cx: &mut Cx<'_>) {
         self.rto.back_off();
         if self.flight() == 0 {
             self.timer = Instant::NEVER;
@@ -42,6 +64,9 @@ impl Sending {
         // ssthresh is unchanged if the same octets time out again (RFC 5681, section 3.1).
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
+            // Another reduction is under way: nothing to return to.
+            let Window { cwnd, ssthresh, .. } = self.window;
+            self.undo = (self.mode == Mode::Open).then_some(Undo { cwnd, ssthresh, resent_at: None });
             self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
         }
         // The receiver reneges, or appears to (RFC 2018, section 8).
@@ -53,9 +78,10 @@ impl Sending {
         self.timed_out_at = self.acked;
         self.recover = self.next;
         self.resent = self.acked;
-        self.board.lose_all(self.next);
+        self.lose_by_timeout(cx.now);
         self.must_resend = false;
         (self.duplicates, self.limited, self.timed) = (0, 0, None);
+        (self.tail, self.paced_until) = (Tail::default(), Instant::NEVER);
         self.marked_until = self.next;
         self.start_timer(cx.now);
         cx.trace(|| Trace::RecoveryEntered { acked: place(self.acked), by_timeout: true });

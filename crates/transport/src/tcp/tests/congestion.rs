@@ -38,11 +38,13 @@ fn a_window_that_is_not_used_does_not_grow() {
 }
 
 #[test]
-fn the_initial_window_is_that_of_rfc_6928() {
+fn the_initial_window_is_ten_segments_or_that_of_rfc_6928() {
     for (mss, segments) in [(536, 10), (1_024, 10), (1_460, 10), (4_096, 3), (9_000, 2)] {
-        let config =
-            resolved(TcpConfig { mss: Setting::Value(Bytes::new(mss)), initial_window: Setting::Auto, ..plain() });
-        assert_eq!(config.initial_window, Setting::Value(segments), "{mss}");
+        let (mss, initial_window) = (Setting::Value(Bytes::new(mss)), Setting::Auto);
+        let config = resolved(TcpConfig { mss, initial_window, ..plain() });
+        assert_eq!(config.initial_window, Setting::Value(10), "{mss:?}");
+        let config = resolved(TcpConfig { mss, initial_window, initial_window_cap: Setting::Auto, ..plain() });
+        assert_eq!(config.initial_window, Setting::Value(segments), "{mss:?}");
     }
 }
 

@@ -14,16 +14,19 @@ use alloc::vec::Vec;
 use selvedge_units::{Bytes, Duration, Instant, Octet, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment};
 
-use super::{Connection, Ecn, TcpConfig, Transmit};
+use super::{Connection, Ecn, LossDetection, TcpConfig, Transmit};
 use crate::{Cx, Fabric};
 
 const MSS: u64 = 1_000;
 const OURS: TcpSeq = TcpSeq::new(u32::MAX - 2_500);
 const THEIRS: TcpSeq = TcpSeq::new(u32::MAX - 700);
 
-/// Returns plain settings: no time stamps, every segment acknowledged, RTO 1 ms.
+/// Returns plain settings: RFC 5681 and 6675 alone, no time stamps, every segment acknowledged, RTO 1 ms.
 fn plain() -> TcpConfig {
     TcpConfig {
+        loss_detection: LossDetection::Dupacks,
+        prr: false,
+        hystart: Setting::Off,
         mss: Setting::Value(Bytes::new(MSS)),
         initial_window: Setting::Value(4),
         min_rto: Setting::Value(Duration::from_us(1_000)),
@@ -43,9 +46,10 @@ fn resolved(mut config: TcpConfig) -> TcpConfig {
 
 #[test]
 fn nothing_says_auto_once_it_is_resolved() {
-    let config = TcpConfig { initial_ssthresh: Setting::Auto, slow_start_limit: Setting::Auto, ..TcpConfig::default() };
-    let config = resolved(config);
-    assert_eq!((config.initial_ssthresh, config.slow_start_limit), (Setting::Off, Setting::Value(1)));
+    let config = resolved(TcpConfig { initial_ssthresh: Setting::Auto, ..TcpConfig::default() });
+    assert_eq!((config.initial_ssthresh, config.slow_start_limit), (Setting::Off, Setting::Value(8)));
+    let config = resolved(TcpConfig { hystart: Setting::Off, ..TcpConfig::default() });
+    assert_eq!(config.slow_start_limit, Setting::Value(1));
 }
 
 fn at(us: u64) -> Instant {
