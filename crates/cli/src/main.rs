@@ -15,8 +15,8 @@ mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
 mod inspect;
-mod open;
 mod manual;
+mod open;
 mod output;
 mod programs;
 mod progress;

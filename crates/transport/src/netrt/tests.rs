@@ -226,10 +226,7 @@ fn held_packets_yield_to_regular_traffic() {
     let mut tor = Tor::new();
     tor.room = 2_500;
     tor.data(0);
-    assert_eq!(
-        [2, 3, 4].map(|psn| tor.data(psn)),
-        [ForwardingDecision::Held; 3]
-    );
+    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [ForwardingDecision::Held; 3]);
     assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 2, 4][..], &[3][..]));
 }
 
