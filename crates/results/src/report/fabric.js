@@ -106,7 +106,10 @@ class FabricView {
     }
     const space = (at) => width / Math.max(1, nodes.filter(([, other]) => other === at).length);
     const longest = (at) => Math.max(...nodes.filter(([, other]) => other === at).map(([name]) => name.length));
+    // Of very large networks, only links between switches are drawn; the table has all.
+    const withHosts = ports.length <= 6000;
     this.lines = ports.map(([from, to], port) => {
+      if (!withHosts && (nodes[from][1] === 0 || nodes[to][1] === 0)) return null;
       const [dx, dy] = [x[to] - x[from], y[to] - y[from]], length = Math.hypot(dx, dy) || 1;
       // On the right of its way, so that both directions are visible.
       const [ax, ay] = [(-dy / length) * 1.6, (dx / length) * 1.6];
@@ -121,7 +124,7 @@ class FabricView {
       return svgElement("g", {}, mark, svgElement("text", { x: x[i], y: at === 0 ? y[i] + 18 : y[i] - 12, "text-anchor": "middle" }, name));
     });
     const svg = svgElement("svg", { viewBox: `0 0 ${width} ${(levels - 1) * level + 66}`, class: "network wide", role: "img", "aria-label": "The network; the table below has its busiest ports" },
-      svgElement("g", { class: "links" }, ...this.lines), svgElement("g", { class: "nodes" }, ...marks));
+      svgElement("g", { class: "links" }, ...this.lines.filter((line) => line)), svgElement("g", { class: "nodes" }, ...marks));
     svg.addEventListener("pointermove", (event) => {
       const port = event.target.dataset?.port;
       if (port === undefined) { hideTip(); return; }
@@ -137,6 +140,7 @@ class FabricView {
     const most = this.most[this.what] || 1, { title } = QUANTITIES[this.what];
     const values = this.lines.map((line, port) => {
       const value = this.value(this.what, port, this.bin), part = value / most;
+      if (!line) return { port, value };
       line.style.stroke = value === 0 ? "" : `color-mix(in oklab, var(--heat-ink) ${(18 + 82 * part).toFixed(0)}%, var(--faint))`;
       line.style.strokeWidth = value === 0 ? "" : (1.4 + 2.6 * part).toFixed(1);
       line.classList.toggle("picked", port === this.port);
@@ -187,7 +191,10 @@ class FabricView {
 }
 
 const fabricPlace = $(".fabric");
-const showFabric = (fabric) => { if (fabric?.runs.some((run) => run.bins > 0)) new FabricView(fabricPlace, fabric); };
+const showFabric = (fabric) => {
+  if (fabric?.runs.some((run) => run.bins > 0)) new FabricView(fabricPlace, fabric);
+  else fabricPlace.textContent = "Too many ports to show; ports.parquet has them.";
+};
 if (fabricPlace && data.fabric?.runs.length) showFabric(data.fabric);
 // `selvedge open` reads from disk what is too much for the page.
 else if (fabricPlace && location.protocol.startsWith("http")) fetch("fabric.json").then((answer) => answer.json()).then(showFabric);
