@@ -235,7 +235,7 @@ def docstring(about: str, keys: Json) -> list[str]:
     lines = ['"""' + (first if first.endswith((".", "!", "?")) else first + ".")]
     if rest:
         lines += ["", *rest.splitlines()]
-    lines += ["", "Keys:"]
+    lines += ["", "Args:"]
     for key, child in keys.items():
         text = " ".join(str(child.get("description", "")).replace("\\", "\\\\").replace('"""', "'''").split())
         lines += textwrap.wrap(f"{python_name(key)}: {text}", 110, initial_indent="    ", subsequent_indent="        ")

@@ -1,15 +1,17 @@
 """Selvedge in Python: do I need a lossless fabric?
 
+```python
 import selvedge as sv
 
 study = sv.Study(
-topology=sv.FatTree(k=4, link=sv.Link("40Gbps", "2us")),
-workload=sv.Poisson(load=0.7, sizes="irn-heavy-tailed"),
-series=["irn", "roce+pfc"],
-stop=sv.Stop(flows=1_000),
+    topology=sv.FatTree(k=4, link=sv.Link("40Gbps", "2us")),
+    workload=sv.Poisson(load=0.7, sizes="irn-heavy-tailed"),
+    series=["irn", "roce+pfc"],
+    stop=sv.Stop(flows=1_000),
 )
 result = study.run(progress=True)
 result.compare("roce+pfc", "irn", "fct_p99")
+```
 """
 
 from . import _native

@@ -13,7 +13,7 @@ __all__ = ["Aimd", "AimdWindow", "AllToAll", "Beside", "BitErrors", "Bursty", "C
 class Aimd(Part):
     """Additive increase, multiplicative decrease, like in TCP (RFC 5681).
 
-    Keys:
+    Args:
         decrease_factor: The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
         on_timeout: The reaction of the window to a timeout. Default: decrease.
         window: Settings of the window.
@@ -46,7 +46,7 @@ class Aimd(Part):
 class AimdWindow(Part):
     """Settings of a window that grows by a step per round trip.
 
-    Keys:
+    Args:
         initial: Bytes on the wire that a flow may have in flight at first. Default: "auto", the amount that fills
             its empty path: the line rate, or a slower receiver's, times the round-trip time. Flows start at line
             rate.
@@ -86,7 +86,7 @@ class AimdWindow(Part):
 class AllToAll(Part):
     """Traffic in which each host sends one flow to every other: first to the next host, then to the one after that, and round again, so that receivers are used evenly.
 
-    Keys:
+    Args:
         hosts: Hosts that take part. Absent: all hosts.
         jitter: Largest random delay of each host's beginning, so that hosts do not act in step.
         outstanding: Number of flows that each host keeps outstanding, at least 1. Absent: all at once.
@@ -127,7 +127,7 @@ class AllToAll(Part):
 class Beside(Part):
     """Workloads whose flows use TCP beside the configured transport, so that both share the network.
 
-    Keys:
+    Args:
         class_: Priority of these workloads' packets, 0 to 7; of all TCP packets where the transport is TCP
             itself. Absent: the priority of all other data.
         tcp: TCP of these workloads. Where the transport is TCP itself, `transport.tcp` counts instead.
@@ -162,7 +162,7 @@ class Beside(Part):
 class BitErrors(Part):
     """Parameters of [`LossModel::Corrupt`](super::LossModel::Corrupt): each bit of a frame fails independently, so that longer packets are lost more often.
 
-    Keys:
+    Args:
         bit_error_rate: Probability that a bit is received wrong; Ethernet allows at most 1e-12 without forward
             error correction (IEEE 802.3).
     """
@@ -187,7 +187,7 @@ class BitErrors(Part):
 class Bursty(Part):
     """Parameters of [`LossModel::Bursty`]: a Gilbert-Elliott channel that loses every packet in its bad state and none in its good one.
 
-    Keys:
+    Args:
         mean_burst: Mean number of packets that are lost in a row, at least 1.
         rate: Long-run probability that a packet is lost; at most `mean-burst / (mean-burst + 1)`.
     """
@@ -215,7 +215,7 @@ class Bursty(Part):
 class Case(Part):
     """A condition under which all series are compared.
 
-    Keys:
+    Args:
         name: Name in tables and claims: "30 % load".
         set: Values by their dotted keys, put in place after those of the series. A value that fits some series
             only (a setting of one loss recovery) leaves the others unchanged.
@@ -247,7 +247,7 @@ class Chain(Part):
 
     Hosts are numbered along the row: `h0`, `h1` and so on; so are switches: `s0`, `s1`. Each switch is a unit.
 
-    Keys:
+    Args:
         host_link: Links from hosts to switches.
         hosts_per_end: Hosts on the first and on the last switch (on the only one: twice as many), at least 1.
         hosts_per_inner: Hosts on each inner switch.
@@ -288,7 +288,7 @@ class Chain(Part):
 class ClosedLoop(Part):
     """Closed loop in which each client keeps a number of flows to random servers outstanding: when one is acknowledged, the next begins.
 
-    Keys:
+    Args:
         clients: Hosts that send. Absent: all hosts.
         flows_per_client: Number of flows that each client starts, at least 1. Absent: without limit.
         jitter: Largest random delay of each client's beginning, so that clients do not act in step.
@@ -341,7 +341,7 @@ class ClosedLoop(Part):
 class Cnp(Part):
     """CNPs from the EQIF to its engine.
 
-    Keys:
+    Args:
         interval: Least time between two CNPs to one queue pair. Default: 4us, as often as the rate decreases
             (appendix B, R_d).
         k_high: Bytes above which each packet triggers a CNP, not below `k-low`. Default: 584KB (appendix B).
@@ -380,7 +380,7 @@ class Cnp(Part):
 class Collective(Part):
     """Collective operation, once or repeatedly. A repetition of a group is a job: its completion time lasts from its first flow's start to its last one's end.
 
-    Keys:
+    Args:
         compute: Time that each host computes before each repetition.
         operation: Operation and its algorithm.
         repeat: Number of repetitions, at least 1. A host begins the next as soon as it is done itself.
@@ -426,7 +426,7 @@ class Collective(Part):
 class CongestionDctcp(Part):
     """DCTCP's constants.
 
-    Keys:
+    Args:
         gain: Weight g of the newest window's fraction of marks, above 0 up to 1. Default: 1/16 (section 4.2).
         initial_alpha: Initial alpha, 0 to 1. Default: 1 (section 3.3).
     """
@@ -455,7 +455,7 @@ class CongestionDctcp(Part):
 class Cubic(Part):
     """CUBIC's constants.
 
-    Keys:
+    Args:
         beta: Factor beta of the window after a loss. Default: 0.7 (section 4.6).
         c: Growth speed C of the window, in segments per cubic second. Default: 0.4 (section 5.1).
         fast_convergence: Whether a flow whose window shrinks reduces it further in favour of new flows (section
@@ -489,7 +489,7 @@ class Cubic(Part):
 class Dcqcn(Part):
     """DCQCN. Settings at "auto" have the values of `defaults`.
 
-    Keys:
+    Args:
         additive_increase: R_AI, the step of additive increase. "auto": 40Mbps (paper), 5Mbps (ConnectX,
             RPG_AI_RATE).
         alpha_interval: The time without a CNP after which alpha decreases. "auto": 55us (paper), 1us (ConnectX,
@@ -598,7 +598,7 @@ class Dcqcn(Part):
 class Dctcp(Part):
     """DCTCP, on a transport that acknowledges each packet.
 
-    Keys:
+    Args:
         decrease_factor: The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
         g: g: the weight of the newest window's fraction of marks, above 0, at most 1. Default: 1/16 (section 4).
         initial_alpha: Alpha before the first observation, 0 to 1. Default: 1 (RFC 8257, section 3.3).
@@ -648,7 +648,7 @@ class Dctcp(Part):
 class Drill(Part):
     """Parameters of [`BalancingConfig::Drill`]: DRILL(choices, memory).
 
-    Keys:
+    Args:
         choices: Queues that are drawn at random for each packet, 1 to 8 (DRILL's choice: 2). Each is drawn from
             all, so one may be drawn twice; ConWeave's ns-3 code draws different ones.
         memory: Shortest queues of the last time that are remembered for each leaf switch, 0 to 8 (DRILL's choice:
@@ -679,7 +679,7 @@ class Drill(Part):
 class Dumbbell(Part):
     """Two switches, `left` and `right`, with hosts on both sides of one bottleneck: `h0`, `h1` and so on. Each side is a unit.
 
-    Keys:
+    Args:
         bottleneck: The link between the two switches.
         host_link: Links from hosts to switches.
         left: Hosts on the left, numbered first; at least 1.
@@ -715,7 +715,7 @@ class Dumbbell(Part):
 class DynamicRto(Part):
     """Parameters of [`Rto::Dynamic`]. The paper gives none.
 
-    Keys:
+    Args:
         initial: The timeout of a flow that has no sample yet. Default: "auto", which is RTO_high, but no more
             than `max`.
         max: The largest timeout, after back-off. Default: 10ms.
@@ -749,7 +749,7 @@ class DynamicRto(Part):
 class Ecn(Part):
     """RED marking on the bytes that wait for an output (DCQCN section 3.1).
 
-    Keys:
+    Args:
         at_rate: Rate of the links that `k-min` and `k-max` are meant for; others scale them in proportion.
             "auto": the hosts' line rate; "off": equal on all links.
         enabled: Whether switches mark packets of ECN-capable transports. "auto": where congestion control reacts
@@ -794,7 +794,7 @@ class Ecn(Part):
 class Eqds(Part):
     """EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
 
-    Keys:
+    Args:
         ack_after: Bytes that may arrive before they are acknowledged; senders ask if nothing follows or can
             follow (`window`, `reorder`); at most 1GiB. Default: 0B, each packet (section 5).
         bounds: Origin of the bounds of tunnels. Measured: a tunnel's credit is what its round trips need at
@@ -929,7 +929,7 @@ class Eqds(Part):
 class EqdsLoss(Part):
     """Detection of lost packets.
 
-    Keys:
+    Args:
         gap_wait: Time for which the reorder queue has a gap before the receiver reports the missing packets as
             lost, once each. "auto": the round-trip time of an idle path. Default: "off", receivers report trimmed
             packets only.
@@ -975,7 +975,7 @@ class EqdsLoss(Part):
 class Eqif(Part):
     """Sending EQIFs: which of a host's stacks send through tunnels, and how (EQDS, section 6).
 
-    Keys:
+    Args:
         encapsulation: Bytes that a tunnel adds to a frame that it carries. Default: "auto": IPv4 20, UDP 8, the
             tunnel header; the inner Ethernet header and FCS replace the outer ones ("for testing, we encapsulated
             plain IP traffic"). At most 1KB.
@@ -1014,7 +1014,7 @@ class Eqif(Part):
 class Explicit(Part):
     """Nodes and links, listed one by one. Names are free; a node that appears in `hosts` is a host.
 
-    Keys:
+    Args:
         hosts: Names of the hosts, in the order of their numbers. Each has exactly one link.
         links: The links. Several between the same two switches are parallel links.
         switches: Names of the switches. None: two hosts back to back.
@@ -1047,7 +1047,7 @@ class Explicit(Part):
 class ExplicitLink(Part):
     """One link of an [`Explicit`] topology.
 
-    Keys:
+    Args:
         between: Names of the two nodes that the link joins.
         delay: Propagation delay of each direction; above zero.
         rate: Rate of each direction; above zero.
@@ -1079,7 +1079,7 @@ class ExplicitLink(Part):
 class FairQueued(Part):
     """Parameters of [`BufferConfig::FairQueued`].
 
-    Keys:
+    Args:
         per_flow: Bytes of one queue that may wait for one output; packets beyond are dropped. Default: off, only
             the longest queue loses packets.
         per_port: Bytes of each class that may wait for one output. Beyond, the first packet of the longest queue
@@ -1130,7 +1130,7 @@ class FatTree(Part):
     On edges, host ports come first; on aggregations, edge ports come first. A pod is a unit; cores are assigned to the
     pods in turn.
 
-    Keys:
+    Args:
         k: Ports per switch; even, 2 to 80. Hosts: k^3/4.
         link: Parameters of every link.
     """
@@ -1158,7 +1158,7 @@ class FatTree(Part):
 class Fixed(Part):
     """A window and a rate that never change.
 
-    Keys:
+    Args:
         rate: Rate on the wire (headers and gaps included) that a flow keeps to. Default: off. "auto" is the
             hosts' line rate.
         window: Bytes on the wire (headers and gaps included) that a flow may have in flight. Default: off. "auto"
@@ -1189,7 +1189,7 @@ class Fixed(Part):
 class FlowFile(Part):
     """Flows in a file (ns-3 RDMA `flow.txt`, htsim `.cm`).
 
-    Keys:
+    Args:
         path: Path, relative to the scenario file. The dialect is detected.
         priorities: Source of the priorities of these flows. Default: "file".
         start_unit: Unit of starts in htsim's `.cm`, which the file does not give. Default: "auto".
@@ -1222,7 +1222,7 @@ class FlowFile(Part):
 class Flowlet(Part):
     """Parameters of [`BalancingConfig::Flowlet`].
 
-    Keys:
+    Args:
         choice: Choice of the new path.
         entries: Flows that a switch can tell apart, at least 1; flows with equal hashes count as one.
         gap: Silence after which a flow may change its path. Nothing is reordered if paths differ by less. "auto":
@@ -1256,7 +1256,7 @@ class Flowlet(Part):
 class GilbertElliott(Part):
     """Parameters of [`LossModel::GilbertElliott`].
 
-    Keys:
+    Args:
         bad_to_good: Probability that the channel turns good after a packet in the bad state.
         good_to_bad: Probability that the channel turns bad after a packet in the good state.
         loss_in_bad: Probability that a packet is lost in the bad state.
@@ -1293,7 +1293,7 @@ class GilbertElliott(Part):
 class GoBackN(Part):
     """Go-back-N, the loss recovery of RoCE NICs.
 
-    Keys:
+    Args:
         ack_every: With coalesced acknowledgements: the last packet of a message is acknowledged, and any other
             once this many have come since the last acknowledgement. Default: 256; 1 to 65,535. NICs do not say;
             Linux and UCX let ConnectX ask for an acknowledgement every 2^8 packets (`log_ack_req_freq`).
@@ -1372,7 +1372,7 @@ class GoalFile(Part):
     registered buffer). A rank's computations share its processors by their `cpu`; sending and receiving take none. All
     messages of a host leave by its one NIC, whatever `nic` says.
 
-    Keys:
+    Args:
         hosts: Hosts of the ranks, the first ranks on the first host. Absent: all hosts, in their order.
         path: Path, relative to the scenario file.
         ranks_per_host: Number of ranks that share a host, at least 1; messages between them take no time.
@@ -1413,7 +1413,7 @@ class GoalFile(Part):
 class Hpcc(Part):
     """HPCC. The defaults are the paper's (SIGCOMM'19, sections 3.3 and 5.1).
 
-    Keys:
+    Args:
         additive_increase: W_AI: bytes that the window grows by. Default: "auto", the capacity above the target,
             shared among `flows`: B_NIC x T x (1 - eta) / N (section 3.3).
         base_rtt: T: the round-trip time of the empty fabric. Default: "auto", that of the flow's path,
@@ -1473,7 +1473,7 @@ class Hpcc(Part):
 class Incast(Part):
     """Incast: one receiver fetches an amount of data that is striped over many senders (IRN section 4.4.3), once or repeatedly. A repetition is a group of flows ([`FlowSpec::group`]).
 
-    Keys:
+    Args:
         connections: Connections of each sender, at least 1, with a flow each, which begin together.
         interval: Time from the beginning of each repetition to the next one's. Absent: each begins when the one
             before it has been received completely.
@@ -1531,7 +1531,7 @@ class Incast(Part):
 class InputQueued(Part):
     """Parameters of [`BufferConfig::InputQueued`].
 
-    Keys:
+    Args:
         arbitration: Order in which an output serves inputs. Default: round-robin (IRN section 4.1).
         crossbar_speed_up: Speed-up of a crossbar between inputs and outputs, relative to the input's link, 1 to
             64: each input feeds one output at a time. Needs round-robin arbitration, and no NetRT. Default:
@@ -1573,7 +1573,7 @@ class InputQueued(Part):
 class Irn(Part):
     """IRN, the improved RoCE NIC.
 
-    Keys:
+    Args:
         bdp_cap: BDP-FC: packets a flow may have in flight. Default: "auto", the bandwidth-delay product of its
             path (with `auto = "longest-path"`, like in the paper, the largest of any) over the largest data
             frame, rounded up. Where serialisation makes an idle path hold over a twentieth more than that (short
@@ -1685,7 +1685,7 @@ class LeafSpine(Part):
     Hosts are numbered leaf by leaf: `h0`, `h1` and so on; switches are `leaf0`, `leaf1`, `spine0`, `spine1`. On leaves,
     host ports come first, then spine by spine. A leaf is a unit; spines are assigned to the leaves in turn.
 
-    Keys:
+    Args:
         host_link: Links from hosts to leaves.
         hosts_per_leaf: Hosts on each leaf, at least 1.
         leaves: Leaf (top-of-rack) switches, at least 1.
@@ -1730,7 +1730,7 @@ class LeafSpine(Part):
 class Life(Part):
     """End of tunnels: after a pause, for lack of memory, or because the other host does not answer.
 
-    Keys:
+    Args:
         idle_timeout: Pause after which either end of a tunnel drops its state. Default: "off", never; "auto" is
             "off".
         memory: Memory of a sender that has dropped a tunnel. Default: number.
@@ -1776,7 +1776,7 @@ class Life(Part):
 class Link(Part):
     """Parameters of a link.
 
-    Keys:
+    Args:
         delay: Propagation delay of each direction; above zero, at most 100 s.
         rate: Rate of each direction; above zero, at most 100 Tb/s.
     """
@@ -1804,7 +1804,7 @@ class Link(Part):
 class LinkFailure(Part):
     """Links that fail at one time, in both directions.
 
-    Keys:
+    Args:
         at: Time at which the links fail, from the beginning of the run.
         link: Links that fail.
         until: Time at which the links work again. Absent: never. Of the packets on the wire, only those that
@@ -1838,7 +1838,7 @@ class LinkFailure(Part):
 class LinkHeadroom(Part):
     """Headroom of some links.
 
-    Keys:
+    Args:
         delay: Largest propagation delay of the links. Of several rows that fit, the one with the shortest holds.
         headroom: Buffer kept free for each lossless class of an input on such a link.
         rate: Rate of the links.
@@ -1870,7 +1870,7 @@ class LinkHeadroom(Part):
 class Loss(Part):
     """Rule by which some links lose packets.
 
-    Keys:
+    Args:
         direction: Directions of the links.
         link: Links that lose packets.
         model: Model that decides which packets are lost. Each direction of each link decides on its own, and for
@@ -1909,7 +1909,7 @@ class Loss(Part):
 class Melo(Part):
     """MELO: selective retransmission with bitmaps from a pool that a NIC's queue pairs share.
 
-    Keys:
+    Args:
         bdp_cap: Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control.
             "auto": the path's bandwidth-delay product over the largest data frame, like in IRN.
         on_chip: Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least
@@ -1960,7 +1960,7 @@ class Melo(Part):
 class MixtureOfExperts(Part):
     """Layers with one expert per host (Shazeer et al. 2017; GShard, 2020): each host computes, sends its data to the experts that its tokens chose (dispatch), the experts compute, and send the results back (combine). A repetition of a group is a job.
 
-    Keys:
+    Args:
         compute: Time that each host computes before each dispatch.
         expert_compute: Time that each expert computes when all of its input has arrived.
         layers: Layers in a repetition, at least 1.
@@ -2015,7 +2015,7 @@ class MixtureOfExperts(Part):
 class Ndp(Part):
     """NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
 
-    Keys:
+    Args:
         initial_window: Packets sent before the first pull, 1 to 4,194,304. "auto": those that the path carries in
             a base round-trip time, rounded up, plus those that a switch queue holds (section 3.2).
         path_penalty: Whether a path is skipped once for each packet trimmed on it (the path penalty of section
@@ -2066,7 +2066,7 @@ class Ndp(Part):
 class NetRt(Part):
     """NetRT in top-of-rack switches: selective retransmission between them, invisible to NICs.
 
-    Keys:
+    Args:
         buffer: Early packets that a destination ToR holds per host port. "auto": one bandwidth-delay product
             (section III-D1), as for `pool`; "off": none, nothing is recovered.
         enabled: Whether top-of-rack switches run NetRT.
@@ -2158,7 +2158,7 @@ class NetRt(Part):
 class Nic(Part):
     """NICs of all hosts, and how packets look on the wire.
 
-    Keys:
+    Args:
         ack_class: Traffic class of acknowledgements; higher classes go first. The IRN paper does not say whether
             they are prioritised. Default: the class of data.
         ack_frame: Bytes of the whole frame of an acknowledgement.
@@ -2259,7 +2259,7 @@ class Nic(Part):
 class Pause(Part):
     """PAUSE from the EQIF to its engine.
 
-    Keys:
+    Args:
         above: Bytes waiting for some destination above which the engine is paused. Default: 584KB, the 375
             packets of section 8.5.
         resume: Most bytes waiting for any destination when the engine resumes, not above `above`. Default:
@@ -2290,7 +2290,7 @@ class Pause(Part):
 class Permutation(Part):
     """Permutation: each host sends to one other host and receives from one, by a random derangement, drawn from the seed.
 
-    Keys:
+    Args:
         hosts: Hosts that take part. Absent: all hosts.
         jitter: Largest random delay of each host's beginning, so that hosts do not act in step.
         repeat: Number of flows that each host sends to its partner, one after another; at least 1.
@@ -2331,7 +2331,7 @@ class Permutation(Part):
 class Pfc(Part):
     """Priority flow control (802.1Qbb).
 
-    Keys:
+    Args:
         classes: Lossless classes. Classes without PFC drop packets when the buffer is full.
         enabled: Whether switches pause their peers instead of dropping packets.
         headroom: Buffer kept free per input for packets that arrive after X-OFF. "auto": the link's bandwidth-
@@ -2385,7 +2385,7 @@ class Pfc(Part):
 class Pipeline(Part):
     """Pipeline-parallel training: the hosts of a group are the stages of a model. Micro-batches go forward through all stages, and their gradients back. A repetition of a group is a job.
 
-    Keys:
+    Args:
         backward: Time of a stage's backward computation for a micro-batch. Absent: twice as long as forward.
         forward: Time of a stage's forward computation for a micro-batch.
         micro_batches: Micro-batches of a repetition, at least 1.
@@ -2438,7 +2438,7 @@ class Pipeline(Part):
 class Poisson(Part):
     """Poisson arrivals: every host starts flows at exponentially distributed intervals, each to a random other host.
 
-    Keys:
+    Args:
         flows: Number of flows, at least 1. Absent: without limit.
         hosts: Hosts that take part. Absent: all hosts.
         load: Payload that each sender offers, as a fraction of its link's rate; headers come on top.
@@ -2487,7 +2487,7 @@ class Poisson(Part):
 class RandomLoss(Part):
     """Parameters of [`LossModel::Random`].
 
-    Keys:
+    Args:
         rate: Probability that a packet is lost.
     """
 
@@ -2511,7 +2511,7 @@ class RandomLoss(Part):
 class RdmaEqif(Part):
     """The RDMA EQIF, which drops nothing but slows the engine down.
 
-    Keys:
+    Args:
         back_pressure: Means of slowing the engine down.
         engine_rate: Rate at which the engine hands packets to the EQIF. Default: "auto", the hosts' line rate;
             "off": at once.
@@ -2549,7 +2549,7 @@ class RdmaEqif(Part):
 class Red(Part):
     """RED on the packets that wait for one destination (Floyd and Jacobson 1993). Marks are spaced evenly, not random.
 
-    Keys:
+    Args:
         drops: Whether packets that are not ECN-capable are dropped instead of marked. Default: false, they are
             dropped when the queue is full (section 6).
         max: Average queue from which every packet is marked, not below `min`. Default: "auto", as `min`.
@@ -2595,7 +2595,7 @@ class Red(Part):
 class Share(Part):
     """Share of an EQIF in an uplink that several EQIFs use.
 
-    Keys:
+    Args:
         priority: Strict priority over EQIFs of lower priority, 0 to 7. Default: 0.
         weight: Packets' worth of bytes per turn among EQIFs of equal priority, at least 1. Default: 1.
     """
@@ -2624,7 +2624,7 @@ class Share(Part):
 class SharedBuffer(Part):
     """Parameters of [`BufferConfig::SharedBuffer`].
 
-    Keys:
+    Args:
         egress_alpha: Multiple of the free shared buffer that a lossy output queue may hold; above zero.
         headroom_pool: Bytes of the total that serve as headroom of all inputs together, each of which takes up to
             its own headroom (SAI: XOFF_SIZE above 0). Usually less than the sum of all headroom, and possibly too
@@ -2670,7 +2670,7 @@ class SharedBuffer(Part):
 class Stop(Part):
     """Conditions that end a run: the earliest holds. Without any: when all flows are done.
 
-    Keys:
+    Args:
         flows: Number of flows after which no flow begins; the run ends when all of them are done. Flows that
             follow others are counted from time to time, so a few more of them may begin; closed loops begin with
             as many as they have outstanding.
@@ -2701,7 +2701,7 @@ class Stop(Part):
 class Sweep(Part):
     """Grid of values: every series runs at every point of it.
 
-    Keys:
+    Args:
         cross: Keys whose values are crossed: each value of one with each of the others. By dotted key: a list of
             values, or a range { from, to } with a `step`, a `factor` or a `count`, both ends included.
         only: Points to keep: those that have all values of at least one of these tables. Without any, all are
@@ -2742,7 +2742,7 @@ class Sweep(Part):
 class Swift(Part):
     """Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, otherwise htsim's; flows start at line rate.
 
-    Keys:
+    Args:
         additive_increase: ai: growth of the window per round trip below the target delay, in packets. Default: 1.
         base_target: base_target: the target delay of a path without links, and of a large window; sets the length
             of the queue. Default: "auto", the round-trip time of the empty path: a queue of one bandwidth-delay
@@ -2825,7 +2825,7 @@ class Swift(Part):
 class Switch(Part):
     """Switches of the fabric.
 
-    Keys:
+    Args:
         balancing: Choice among several equally short paths of a packet.
         buffer: Kind of the buffer: where packets wait, and how it is shared.
         ecn: ECN marking.
@@ -2871,7 +2871,7 @@ class Switch(Part):
 class Tcp(Part):
     """TCP, as used by iWARP or by a kernel.
 
-    Keys:
+    Args:
         ack_every: Full segments after which an acknowledgement is sent at once. Default: 2 (RFC 5681, section
             4.2).
         congestion: Congestion control. Default: NewReno.
@@ -2999,7 +2999,7 @@ class Tcp(Part):
 class TcpEqif(Part):
     """The TCP-compatible EQIF: "a simple drop-tail queue for non-ECN traffic and a RED queue for ECN-capable traffic".
 
-    Keys:
+    Args:
         limit: Packets that may wait for one destination, at least 1. Default: "auto", 100 (section 8.5), or three
             windows (`window`) where that is more: at least one is needed for full rate (appendix B).
         red: Marking of ECN-capable packets.
@@ -3037,7 +3037,7 @@ class TcpEqif(Part):
 class Team(Part):
     """Hosts that take part, split into groups that perform the same operation at the same time, independently of each other.
 
-    Keys:
+    Args:
         group_size: Hosts of each group, at least 2; divides the number of hosts. Absent: all are one group.
         hosts: Hosts that take part. Absent: all hosts.
         placement: Choice of the hosts that make a group.
@@ -3070,7 +3070,7 @@ class Team(Part):
 class Timely(Part):
     """TIMELY. The defaults are the paper's (SIGCOMM'15), except for the start at line rate, which is the IRN paper's (section 4.1).
 
-    Keys:
+    Args:
         additive_increase: Delta: the step of additive increase. Default: 10Mbps.
         alpha: Alpha: the weight of the newest RTT difference, above 0, at most 1. Default: 0.875.
         beta: Beta: the weight of the gradient in decreases, above 0, at most 1. Default: 0.8.
@@ -3156,7 +3156,7 @@ class Timely(Part):
 class TopologyFile(Part):
     """Topology from a file of another simulator (ns-3 RDMA `topology.txt`, htsim `.topo`). Nodes of ns-3 are named by their numbers, those of htsim `h0`, `tor0`, `agg0`, `core0` and so on.
 
-    Keys:
+    Args:
         path: Path, relative to the scenario file. The dialect is detected.
     """
 
@@ -3184,7 +3184,7 @@ class Trimming(Part):
     headers (64 bytes), which go to the header queue with the class `header-class`, as do whole packets of at most that
     size. Transports whose control packets shall travel with the headers send them in that class, too (`nic.ack-class`).
 
-    Keys:
+    Args:
         header_class: Traffic class of headers, 0 to 7; above that of data.
         headers: Bytes that the header queue holds; packets that find it full are dropped. "auto": twice as much
             as a data queue, as in htsim, and at least 64 KiB, which are 1,024 headers (about as many as in htsim
@@ -3230,7 +3230,7 @@ class Trimming(Part):
 class Verbs(Part):
     """Applications that use RDMA verbs over queue pairs that are connected from the start. Each queue pair has `queue-depth` requests outstanding, or requests are posted at random if a load is given. Messages are counted at the requester: from the application's call to its completion.
 
-    Keys:
+    Args:
         end_to_end_credits: End-to-end credits (InfiniBand's; IRN, section 5.4): acknowledgements advertise how
             many receive requests wait, and Sends and Writes with immediates wait for one, so that no receiver is
             found not ready. Default: false, as in NICs for Ethernet: a receiver without a receive request asks to
@@ -3329,7 +3329,7 @@ class Verbs(Part):
 class Window(Part):
     """Window of simulated time.
 
-    Keys:
+    Args:
         from_: First instant of the window, from the beginning of the run.
         to: First instant after the window. Absent: the window has no end.
     """
@@ -3362,7 +3362,7 @@ class StudyKeys(Part):
     setting of "auto" is derived from the rest of the scenario; the resolved scenario in the results folder shows the
     derived values.
 
-    Keys:
+    Args:
         auto: Paths from which the windows, round-trip times and timeouts of `transport` at "auto" are derived.
             Default: per-path.
         beside: Workloads that use TCP, whatever the others use: a network that RDMA shares.

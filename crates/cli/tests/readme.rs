@@ -1,4 +1,5 @@
-//! Tests that every command of README.md, docs/tour.md, docs/tutorial.md and docs/gallery.md runs as it is written there, in a folder like a fresh clone.
+//! Tests that every command of README.md, docs/tour.md, docs/tutorial.md and docs/gallery.md runs as it is written
+//! there, in a folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;

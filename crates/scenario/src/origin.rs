@@ -21,7 +21,7 @@ use crate::scenario::Scenario;
 use crate::series::Series;
 
 /// The text of the study that runs when no scenario is given: the default case of the IRN paper.
-pub const BUILT_IN: &str = include_str!("../../../figures/irn/default/scenario.toml");
+pub const BUILT_IN: &str = include_str!("../built-in.toml");
 
 /// Returns the built-in study. Its text is marked as unseen.
 pub(crate) fn built_in() -> Result<(Document, FileLibrary), ScenarioError> {

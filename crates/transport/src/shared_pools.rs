@@ -23,8 +23,8 @@ pub struct SharedPools {
 }
 
 impl SharedPools {
-    /// Returns a chip with two pools of `blocks` blocks of `block` bits each, and room for the state of `connections` receivers and as
-    /// many senders; zero connections means any number.
+    /// Returns a chip with two pools of `blocks` blocks of `block` bits each, and room for the state of `connections`
+    /// receivers and as many senders; zero connections means any number.
     pub(crate) fn with_pools(blocks: u32, block: u32, connections: usize) -> Self {
         Self {
             receiving: BitsPool::new(blocks, block),

@@ -68,10 +68,10 @@ fn pages() -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a file is part of the site: documents, and pictures beside them.
+/// Returns whether a file is part of the site: documents, and pictures and scripts beside them.
 fn is_page(file: &Path) -> bool {
     let of = |extensions: &[&str]| extensions.iter().any(|one| file.extension().is_some_and(|own| own == *one));
-    of(&["md"]) || of(&["png", "svg"]) && (file.starts_with("docs") || file.starts_with("rtl"))
+    of(&["md"]) || of(&["png", "svg", "js"]) && (file.starts_with("docs") || file.starts_with("rtl"))
 }
 
 /// Returns a document whose links to files that `has` denies lead to the repository.

@@ -94,7 +94,9 @@ pub(crate) fn files() -> Result<Vec<PathBuf>> {
 /// Returns whether a folder holds files that .gitignore leaves out.
 fn is_output(folder: &Path) -> bool {
     folder.ends_with("target")
-        || [".git", "results", "fuzz/artifacts", "fuzz/coverage"].iter().any(|output| folder == Path::new(output))
+        || [".git", "dist", "results", "fuzz/artifacts", "fuzz/coverage"]
+            .iter()
+            .any(|output| folder == Path::new(output))
         || folder.extension().is_some_and(|extension| extension == "partial")
 }
 

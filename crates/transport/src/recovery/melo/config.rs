@@ -54,8 +54,8 @@ pub struct MeloConfig {
 pub enum Resend {
     /// A hole is retransmitted once; only the timeout repairs a lost retransmission.
     Once,
-    /// A hole is retransmitted whenever a NACK names it, up to three times if nothing else is lost: a lost retransmission
-    /// is repaired by one of the next two NACKs, and some packets arrive twice.
+    /// A hole is retransmitted whenever a NACK names it, up to three times if nothing else is lost: a lost
+    /// retransmission is repaired by one of the next two NACKs, and some packets arrive twice.
     #[default]
     AsNamed,
 }

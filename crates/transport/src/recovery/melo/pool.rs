@@ -8,11 +8,11 @@
 //!                              ^ avail_ptr                from here on: free
 //! ```
 //!
-//! With the paper's blocks of eight bits and up to 256 of them, each of the three takes eight bits per block: 3 Kb for a
-//! pool of 1 Kb, for any number of connections. Larger blocks take fewer pointers, and waste more bits at both ends of a
-//! list ("a clear tradeoff"). Only a connection itself knows its blocks and their order: it holds the first and the last
-//! ([`super::linked_bitmap::LinkedBitmap`]). The entry behind the last block is undefined, so no id is reserved for
-//! "none".
+//! With the paper's blocks of eight bits and up to 256 of them, each of the three takes eight bits per block: 3 Kb for
+//! a pool of 1 Kb, for any number of connections. Larger blocks take fewer pointers, and waste more bits at both ends
+//! of a list ("a clear tradeoff"). Only a connection itself knows its blocks and their order: it holds the first and
+//! the last ([`super::linked_bitmap::LinkedBitmap`]). The entry behind the last block is undefined, so no id is
+//! reserved for "none".
 
 use alloc::boxed::Box;
 

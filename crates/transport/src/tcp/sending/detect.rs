@@ -61,8 +61,8 @@ impl Sending {
         false
     }
 
-    /// Marks as lost what was sent sufficiently long before something that arrived (step 5), and arms the timer for what
-    /// will be. Returns the octets newly lost.
+    /// Marks as lost what was sent sufficiently long before something that arrived (step 5), and arms the timer for
+    /// what will be. Returns the octets newly lost.
     pub(super) fn detect(&mut self, now: Instant) -> u64 {
         self.reorder_at = Instant::NEVER;
         let Some((at, end)) = self.rack.latest().filter(|_| self.settings.has_rack && self.flight() > 0) else {
@@ -150,8 +150,8 @@ impl Sending {
         self.board.lose_before(until.min(self.next));
     }
 
-    /// Checks whether the first acknowledgement of new octets since a reduction is of their first transmission (RFC 3522,
-    /// section 3.2); if so, takes the reduction back. Unlike RFC 4015, cwnd is wholly restored, as in Linux.
+    /// Checks whether the first acknowledgement of new octets since a reduction is of their first transmission (RFC
+    /// 3522, section 3.2); if so, takes the reduction back. Unlike RFC 4015, cwnd is wholly restored, as in Linux.
     pub(super) fn check_spurious(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>) {
         let Some(rtt) = heard.rtt.filter(|_| self.settings.has_eifel) else { return };
         let Some((undo, resent_at)) = self.undo.and_then(|undo| Some((undo, undo.resent_at?))) else { return };
