@@ -1,4 +1,4 @@
-//! Choice of the packets that are lost.
+//! Choice of the packets that are lost or late.
 
 /// Returns numbers below `packets`, each drawn with probability `p`; equal for equal `seed`.
 pub(super) fn drawn(p: f64, seed: u64, packets: u64) -> Vec<u64> {

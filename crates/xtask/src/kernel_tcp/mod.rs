@@ -1,16 +1,16 @@
 //! Command `cargo xtask kernel-tcp`: Selvedge's TCP against that of the running kernel.
 //!
 //! Both send the same number of bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
-//! packets: those on a list that was drawn beforehand. The kernel sends in real time, between two network namespaces
-//! with Selvedge's relay between them; the simulator sends in virtual time. The command needs root, `ip`, `sysctl` and
+//! packets, or receive them late: those on lists that were drawn beforehand. The kernel sends in real time, between two
+//! network namespaces with Selvedge's relay between them; the engine sends in virtual time. The command needs root, `ip`, `sysctl` and
 //! /dev/net/tun, and minutes: it is a chore, not a test.
 
 mod drops;
+mod engine;
 mod kernel;
 mod namespaces;
 mod peer;
 mod relay;
-mod simulator;
 mod table;
 mod tun;
 
@@ -28,13 +28,16 @@ use crate::workspace::root;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Congestion controls, as the kernel calls them: reno, cubic
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "reno,cubic")]
+    /// Congestion controls, as the kernel calls them: reno, cubic, bbr
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "reno,cubic,bbr")]
     control: Vec<String>,
     /// Loss rates, in percent
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.01,0.1,1")]
     loss: Vec<f64>,
-    /// Number of lists of lost packets for each loss rate
+    /// Shares of packets that arrive late, behind others, in percent; with each, nothing is lost
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    late: Vec<f64>,
+    /// Number of lists of lost or late packets for each rate
     #[arg(long, value_name = "N", default_value_t = 5)]
     seeds: u64,
     /// Approximate duration of a transfer, in seconds
@@ -48,7 +51,7 @@ pub(crate) struct Options {
     write: bool,
 }
 
-/// Path between the two ends, equal for the kernel and the simulator.
+/// Path between the two ends, equal for the kernel and the engine.
 #[derive(Clone, Copy)]
 struct Bottleneck {
     /// Rate in bits per second on the wire.
@@ -57,26 +60,33 @@ struct Bottleneck {
     rtt_ms: u64,
     /// Size of the buffer in bytes.
     buffer: u64,
+    /// Delay of late packets in milliseconds.
+    late_ms: u64,
 }
 
-/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link.
-const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000 };
+/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link. Late packets
+/// are overtaken by 20 full ones.
+const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000, late_ms: 5 };
 
 /// Payload of a full segment: 1,500 bytes less the headers of IP and TCP and time stamps.
 const MSS: u64 = 1_448;
 /// Bytes that a frame takes on the wire beside an IP packet: Ethernet, FCS, preamble, gap.
 const AROUND_IP: u64 = 14 + 4 + 20;
 
-/// Transfer in the kernel and in the simulator.
+/// Transfer in the kernel and in the engine.
 #[derive(Clone)]
 struct Transfer {
     control: String,
     /// Loss rate in percent.
     loss: f64,
+    /// Share of late packets in percent.
+    late_share: f64,
     seed: u64,
     bytes: u64,
     /// Numbers of the data packets that are lost, from 0.
     drops: Vec<u64>,
+    /// Numbers of the data packets that are late.
+    late: Vec<u64>,
 }
 
 /// Result of a transfer in one of the two.
@@ -106,14 +116,14 @@ impl Compared {
 pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
     let transfers = transfers(options);
     eprintln!("{} transfers of about {} s, {} at a time", transfers.len(), options.seconds, options.jobs);
-    let simulator = simulator::Simulator::new()?;
+    let engine = engine::Engine::new()?;
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     thread::scope(|scope| -> Result<()> {
         let work = || -> Result<()> {
             while let Some(transfer) = transfers.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let kernel = kernel::run(transfer)?;
-                let ours = simulator.run(transfer)?;
+                let ours = engine.run(transfer)?;
                 let compared = Compared { transfer: transfer.clone(), kernel, ours };
                 eprintln!("{}", table::line(&compared));
                 results.lock().expect("an unpoisoned lock").push(compared);
@@ -136,13 +146,17 @@ pub(crate) fn kernel_tcp(options: &Options) -> Result<()> {
 fn transfers(options: &Options) -> Vec<Transfer> {
     let mut transfers = Vec::new();
     for control in &options.control {
-        for &loss in &options.loss {
-            // Without loss all lists are the same.
-            for seed in 1..=if loss > 0.0 { options.seeds } else { 1 } {
-                let bytes = (expected_rate(loss / 100.0) * options.seconds as f64 / 8.0) as u64 / MSS * MSS;
+        let losses = options.loss.iter().map(|&loss| (loss, 0.0));
+        for (loss, late_share) in losses.chain(options.late.iter().map(|&late| (0.0, late))) {
+            // Without loss or lateness all lists are the same.
+            for seed in 1..=if loss + late_share > 0.0 { options.seeds } else { 1 } {
+                // BBR's rate does not follow from losses.
+                let rate = if control == "bbr" { expected_rate(0.0) } else { expected_rate(loss / 100.0) };
+                let bytes = (rate * options.seconds as f64 / 8.0) as u64 / MSS * MSS;
                 // Enough for as many retransmissions again.
-                let drops = drops::drawn(loss / 100.0, seed, bytes / MSS * 2);
-                transfers.push(Transfer { control: control.clone(), loss, seed, bytes, drops });
+                let drawn = |percent: f64| drops::drawn(percent / 100.0, seed, bytes / MSS * 2);
+                let (drops, late) = (drawn(loss), drawn(late_share));
+                transfers.push(Transfer { control: control.clone(), loss, late_share, seed, bytes, drops, late });
             }
         }
     }

@@ -22,8 +22,8 @@ pub(super) struct Namespaces {
 static MADE: AtomicU32 = AtomicU32::new(0);
 
 impl Namespaces {
-    /// Creates two namespaces, each with one device, and between them the bottleneck that loses the packets of
-    /// `transfer`.
+    /// Creates two namespaces, each with one device, and between them the bottleneck that loses and delays the
+    /// packets of `transfer`.
     pub(super) fn new(transfer: &Transfer) -> Result<Self> {
         let unique = format!("{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let names = ["a", "b"].map(|end| format!("selvedge-{unique}-{end}"));
@@ -47,8 +47,9 @@ impl Namespaces {
         }
         let copy = |end: usize| files[end].try_clone().context("cannot copy a descriptor");
         let [there, back] = this.late.clone();
-        relay::start(copy(0)?, copy(1)?, BOTTLENECK, transfer.drops.clone(), there)?;
-        relay::start(copy(1)?, copy(0)?, BOTTLENECK, Vec::new(), back)?;
+        let fates = [transfer.drops.clone(), transfer.late.clone()];
+        relay::start(copy(0)?, copy(1)?, BOTTLENECK, fates, there)?;
+        relay::start(copy(1)?, copy(0)?, BOTTLENECK, Default::default(), back)?;
         Ok(this)
     }
 

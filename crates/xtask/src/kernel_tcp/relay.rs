@@ -1,10 +1,12 @@
 //! Bottleneck in real time: packets pass from one device to another, at a rate, after a delay.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,17 +34,17 @@ impl Lateness {
     }
 }
 
-/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers in `drops`
-/// are lost behind the queue.
-pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, drops: Vec<u64>, late: Lateness) -> Result<()> {
+/// Carries packets from `from` to `to` until one of the devices is gone. The data packets with the numbers in the first
+/// list are lost behind the queue, those in the second arrive late.
+pub(super) fn start(from: File, to: File, bottleneck: Bottleneck, fates: [Vec<u64>; 2], late: Lateness) -> Result<()> {
     let (send, receive) = channel();
-    thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &drops))?;
+    thread::Builder::new().name("bottleneck".into()).spawn(move || enqueue(from, &send, bottleneck, &fates))?;
     thread::Builder::new().name("propagation".into()).spawn(move || deliver(to, &receive, &late))?;
     Ok(())
 }
 
 /// Delays packets from the kernel by their serialisation in one queue.
-fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drops: &[u64]) {
+fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, [drops, late]: &[Vec<u64>; 2]) {
     let delay = Duration::from_millis(bottleneck.rtt_ms) / 2;
     let on_wire = |bytes: u64| Duration::from_nanos(bytes * 8 * 1_000_000_000 / bottleneck.rate);
     let mut buffer = [0; 2_048];
@@ -56,25 +58,53 @@ fn enqueue(mut from: File, flying: &Sender<Flying>, bottleneck: Bottleneck, drop
             continue; // no room
         }
         free_at = free_at.max(now) + on_wire(bytes);
-        let is_lost = carries_data(packet) && {
+        let mut arrival = free_at + delay;
+        if carries_data(packet) {
             data_packets += 1;
-            drops.binary_search(&(data_packets - 1)).is_ok()
-        };
-        if !is_lost && flying.send((free_at + delay, packet.to_vec())).is_err() {
+            let is_in = |list: &[u64]| list.binary_search(&(data_packets - 1)).is_ok();
+            if is_in(drops) {
+                continue;
+            }
+            if is_in(late) {
+                arrival += Duration::from_millis(bottleneck.late_ms);
+            }
+        }
+        if flying.send((arrival, packet.to_vec())).is_err() {
             return;
         }
     }
 }
 
-/// Delivers each packet at its time, in order.
+/// Delivers each packet at its time.
 fn deliver(mut to: File, flying: &Receiver<Flying>, late: &Lateness) {
-    for (at, packet) in flying {
-        wait_until(at);
-        late.note(now().saturating_duration_since(at));
-        if to.write_all(&packet).is_err() {
-            return;
+    let mut waiting: Waiting = BinaryHeap::new();
+    for number in 0.. {
+        // Packets that arrive later may be due earlier.
+        let next = match waiting.peek() {
+            Some(Reverse((at, ..))) => flying.recv_timeout(at.saturating_duration_since(now())),
+            None => flying.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok((at, packet)) => waiting.push(Reverse((at, number, packet))),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        while let Some(Reverse((at, _, packet))) = pop_due(&mut waiting) {
+            late.note(now().saturating_duration_since(at));
+            if to.write_all(&packet).is_err() {
+                return;
+            }
         }
     }
+}
+
+/// Packets in the order of their arrival, and of their departure.
+type Waiting = BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>;
+
+/// Removes and returns the first packet, if it has arrived.
+fn pop_due(waiting: &mut Waiting) -> Option<Reverse<(Instant, u64, Vec<u8>)>> {
+    let Reverse((at, ..)) = waiting.peek()?;
+    if *at <= now() { waiting.pop() } else { None }
 }
 
 /// Returns whether an IPv4 packet is a TCP segment with payload.
@@ -88,11 +118,6 @@ fn carries_data(packet: &[u8]) -> bool {
 #[expect(clippy::disallowed_methods, reason = "the kernel's TCP runs in real time")]
 fn now() -> Instant {
     Instant::now()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the kernel's TCP runs in real time")]
-fn wait_until(at: Instant) {
-    thread::sleep(at.saturating_duration_since(now()));
 }
 
 #[cfg(test)]

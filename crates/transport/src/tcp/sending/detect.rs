@@ -166,8 +166,10 @@ impl Sending {
         }
         self.window.ssthresh = undo.ssthresh;
         self.control.on_undo();
-        if self.mode == Mode::Slow {
-            self.rto.on_spurious(rtt);
+        match self.mode {
+            Mode::Slow => self.rto.on_spurious(rtt),
+            // What seemed lost was overtaken, but RACK's own rule (step 3) does not see it once it was sent again.
+            _ => self.rack.on_reordering(),
         }
         self.mode = Mode::Open;
         self.stats.undone += 1;

@@ -4,9 +4,9 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Octet};
 
 use super::tail::Tail;
-use super::{Acknowledgement, Mode, Sending, Undo, place};
+use super::{Acknowledgement, Mode, Sending, place};
 use crate::role::Cx;
-use crate::tcp::congestion::{Acked, Control, RateSample, Recovery, Window};
+use crate::tcp::congestion::{Acked, Control, RateSample, Recovery};
 use crate::tcp::prr::Prr;
 use crate::tcp::sent::Sent;
 
@@ -254,8 +254,7 @@ impl Sending {
     /// acknowledgement delivers `delivered` octets.
     pub(super) fn enter_fast(&mut self, cx: &mut Cx<'_>, delivered: u64) {
         let flight = self.flight() - self.limited.min(self.flight());
-        let Window { cwnd, ssthresh, .. } = self.window;
-        self.undo = Some(Undo { cwnd, ssthresh, resent_at: None });
+        self.undo = self.state_to_undo();
         self.window.ssthresh = self.control.on_loss(&self.window, self.in_network(flight));
         if !self.control.owns_window() {
             self.window.set(self.window.ssthresh);

@@ -83,6 +83,8 @@ pub(super) struct Sending {
     prr: Prr,
     /// State before the last reduction, until it is known whether that was spurious.
     undo: Option<Undo>,
+    /// End of everything ever retransmitted.
+    resent_ever: Octet,
     tail: tail::Tail,
 
     // Congestion.
@@ -254,6 +256,7 @@ impl Sending {
             log: Log::default(),
             prr: Prr::default(),
             undo: None,
+            resent_ever: Octet::SYN,
             tail: tail::Tail::default(),
             window: Window::new(initial_window, ssthresh, mss, limit),
             control,
@@ -314,6 +317,12 @@ impl Sending {
         self.settings.has_eifel &= has_timestamps;
     }
 
+    /// Returns the state to return to if the reduction that follows turns out to be spurious. Octets retransmitted before
+    /// must not be in flight: their acknowledgement would seem to be that of a first transmission.
+    fn state_to_undo(&self) -> Option<Undo> {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        (self.mode == Mode::Open && self.acked >= self.resent_ever).then_some(Undo { cwnd, ssthresh, resent_at: None })
+    }
     /// Returns FlightSize: octets sent and not acknowledged.
     pub(super) fn flight(&self) -> u64 {
         self.next - self.acked

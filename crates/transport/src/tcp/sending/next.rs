@@ -214,6 +214,7 @@ impl Sending {
 
     fn on_sent_again(&mut self, cx: &mut Cx<'_>, piece: &Piece) {
         self.stats.retransmissions += 1;
+        self.resent_ever = self.resent_ever.max(piece.end());
         if let Some(undo) = &mut self.undo {
             undo.resent_at.get_or_insert(cx.now);
         }

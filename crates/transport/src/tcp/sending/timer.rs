@@ -4,9 +4,9 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Instant, Octet};
 
 use super::tail::Tail;
-use super::{Mode, Sending, Undo, place};
+use super::{Mode, Sending, place};
 use crate::role::Cx;
-use crate::tcp::congestion::{Control, Window};
+use crate::tcp::congestion::Control;
 
 impl Sending {
     pub(super) fn start_timer(&mut self, now: Instant) {
@@ -64,9 +64,7 @@ impl Sending {
         // ssthresh is unchanged if the same octets time out again (RFC 5681, section 3.1).
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
-            // Another reduction is under way: nothing to return to.
-            let Window { cwnd, ssthresh, .. } = self.window;
-            self.undo = (self.mode == Mode::Open).then_some(Undo { cwnd, ssthresh, resent_at: None });
+            self.undo = self.state_to_undo();
             self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
         }
         // The receiver reneges, or appears to (RFC 2018, section 8).
