@@ -1,5 +1,5 @@
-//! Tests that every command of README.md, docs/tour.md, docs/tutorial.md and docs/gallery.md runs as it is written
-//! there, in a folder like a fresh clone.
+//! Tests that every command of README.md, the tour, the tutorial and the gallery runs as it is written there, in a
+//! folder like a fresh clone.
 #![cfg(unix)]
 
 use std::fs;
@@ -54,6 +54,11 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
         "selvedge check figures/irn/fig1",
         "it simulates for minutes where nothing is optimised",
         &["selvedge check figures/irn/fig1 --smoke"],
+    ),
+    (
+        "selvedge run examples/our-pod.toml --sweep workload.poisson.load=0.2,0.4,0.6,0.8 --no-controls --out results/loads",
+        SLOW,
+        &["selvedge run examples/our-pod.toml --sweep workload.poisson.load=0.2,0.4 --seeds 1 --no-controls"],
     ),
     ("selvedge run", "it simulates for half a minute", &["selvedge run --estimate"]),
     ("selvedge check figures/irn", "it simulates for hours", &["selvedge topology figures/irn/fig1"]),

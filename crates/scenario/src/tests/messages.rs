@@ -26,7 +26,7 @@ fn errors_name_place_key_and_remedy() {
         with("[transport.recovery.irn]\n[transport.recovery.go-back-n]\n"),
         with("[transport.recovery.irn]\nrto-high = 'soon'\n"),
         with("[transport.tcp]\nmin-rto = 'soon'\n"),
-        with("[transport.tcp.congestion.vegas]\n"),
+        with("[transport.tcp.congestion.westwood]\n"),
         with("[transport.recovery.irn]\n[transport.tcp]\n"),
         with("[transport.recovery.irn]\n[[series]]\nname = 'a'\nset.'transport.tcp.sack' = false\n"),
         with("[[loss]]\nlink = 'all'\nmodel.random.rate = 2.0\n"),
