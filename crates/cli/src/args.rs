@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Compare two results folders: the differences of their scenarios and of each metric
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Open results in a browser: the report with all tables, or several results side by side
+    /// Open results in a browser: the report and all rows, or several folders side by side
     ///
     /// Serves pages to browsers on this host until Ctrl-C; tables are read from disk as they are asked for.
     #[command(after_long_help = OPEN_EXAMPLES)]

@@ -11,7 +11,7 @@ use crate::workspace::root;
 
 /// The built-in study, with fewer flows.
 const STUDY: [&str; 8] =
-    ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "workload.poisson.flows=400", "--out"];
+    ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "stop.flows=400", "--out"];
 
 pub(crate) fn report() -> Result<()> {
     if let Err(missing) = has_browser() {

@@ -10,10 +10,10 @@ pub(super) fn links(fabric: Option<&Fabric>) -> String {
     let title = "Links over time";
     if let Some(ports) = fabric.too_large() {
         let lead = format!(
-            "{} ports over time are too much for this page: `selvedge open` shows them, from ports.parquet.",
+            "{} ports over time are too much for this page: selvedge open shows them, from ports.parquet.",
             fixed(ports as f64, 0)
         );
-        return section("links", title, &lead.replace('`', ""), "<div class=\"fabric\"></div>");
+        return section("links", title, &lead, "<div class=\"fabric\"></div>");
     }
     if !fabric.has_samples() {
         let lead = "The runs took no samples of ports, so that times are not known. The totals are in the tables of pauses \

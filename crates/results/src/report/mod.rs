@@ -78,7 +78,7 @@ pub fn render_report(input: &ReportInput<'_>) -> String {
         match mark {
             "style" => page += STYLE,
             "script" => page += SCRIPT,
-            "uplot" => page += UPLOT,
+            "uplot" => page.extend(["/*\n", UPLOT_LICENSE, "*/\n", UPLOT]),
             "uplot-style" => page += UPLOT_STYLE,
             "data" => page += &html::json_in_script(&json!({ "charts": study.charts.take(), "fabric": input.fabric })),
             "palette" => page += &palette::css(study.names.len()),
@@ -100,6 +100,7 @@ const TEMPLATE: &str = include_str!("template.html");
 pub(crate) const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("fabric.js"));
 const UPLOT: &str = include_str!("vendor/uplot.js");
+const UPLOT_LICENSE: &str = include_str!("vendor/LICENSE");
 const UPLOT_STYLE: &str = include_str!("vendor/uplot.css");
 
 /// The study with each series' points. A series is identified by its index in the summary.

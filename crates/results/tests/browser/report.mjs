@@ -266,13 +266,15 @@ test("served reports have all rows, sorted and filtered on disk", async () => {
   const at = found.columns.indexOf("egress_queue_bytes");
   const known = found.rows.map((row) => row[at]).map((bytes) => Number((bytes / (bytes >= 1e6 ? 1e6 : bytes >= 1e3 ? 1e3 : 1)).toPrecision(3)));
   assert.ok(known.includes(Number(queue.split(" ")[0])), `${port}: ${queue} is none of ${known.slice(0, 20)}`);
+  await view.screenshot({ path: "tables.png" });
   // A wrong query says what is wrong.
   const errors = [];
   const wrong = await open(`${url}0/`, {}, errors);
   await wrong.locator("#tables .browser tbody tr").first().waitFor();
-  await wrong.getByLabel("column").selectOption("size_bytes");
-  await wrong.getByLabel("value").fill("much");
-  await wrong.locator("button", { hasText: "Add condition" }).click();
+  const form = wrong.locator("#tables form");
+  await form.getByLabel("column").selectOption("size_bytes");
+  await form.getByLabel("value").fill("much");
+  await form.locator("button", { hasText: "Add condition" }).click();
   await wrong.getByRole("alert").filter({ hasText: "is a number" }).waitFor();
   await wrong.close();
   await page.close();
