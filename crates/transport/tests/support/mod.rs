@@ -74,7 +74,7 @@ impl Script<'_> {
     fn tcp(&mut self) -> TcpConfig {
         let flags = self.byte();
         let is = |bit: u8| flags >> bit & 1 != 0;
-        let congestion = CongestionConfig::all().nth(self.byte() as usize % 3).expect("an index below 3");
+        let congestion = CongestionConfig::all().nth(self.byte() as usize % 6).expect("an index below 6");
         let mut config = TcpConfig {
             congestion,
             mss: Setting::Value(Bytes::new(500)),

@@ -111,7 +111,7 @@ impl Sending {
     fn patience(&self) -> Duration {
         let sacked = self.flight() - self.board.not_sacked(self.acked, self.next);
         let is_enough = sacked > u64::from(self.settings.threshold - 1) * self.window.mss;
-        let srtt = self.rto.smoothed().unwrap_or_default();
+        let srtt = self.rto.smoothed().unwrap_or(Duration::MAX);
         self.rack.patience(srtt, self.mode != Mode::Open || is_enough)
     }
 

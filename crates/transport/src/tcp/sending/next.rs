@@ -187,11 +187,11 @@ impl Sending {
     /// Spaces data segments at the congestion control's rate. A sender that was late by less than a segment's time
     /// makes up for it.
     fn pace(&mut self, now: Instant, octets: u64) {
-        let Some(rate) = self.control.pacing() else { return };
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;
         }
+        let Some(rate) = self.control.pacing() else { return };
         let time = rate.time_for(Bytes::new(octets));
         let begin = if now.since(self.pace_at) < time { self.pace_at } else { now };
         self.pace_at = begin.saturating_add(time);

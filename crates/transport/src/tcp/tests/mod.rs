@@ -4,6 +4,7 @@
 
 mod congestion;
 mod handshake;
+mod rack;
 mod receiver;
 mod sender;
 
