@@ -189,4 +189,10 @@ fn who_loses_a_segment_of_tcp_waits_for_news_or_a_timeout() {
     let flow = run.flow(0);
     assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (1, 1, 1), "{flow:?}");
     assert!(fraction(flow, TimePart::Timeout) > 0.5, "{flow:?}");
+    // A probe after two round trips repairs the end of a flow before the timer: its sender has waited for news.
+    let probing = lossy("9").replace("tail-loss-probe' = false", "tail-loss-probe' = true");
+    let run = explain_flows(&probing, &[], &[(0, 15, 10_240, START)]);
+    let flow = run.flow(0);
+    assert_eq!((flow.timeouts, flow.drops.len(), flow.again), (0, 1, 1), "{flow:?}");
+    assert!(fraction(flow, TimePart::Recovery) > 0.5, "{flow:?}");
 }

@@ -16,8 +16,10 @@ use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 /// The decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForwardingDecision {
-    /// Forward the packet.
+    /// Forward the packet, before anything that [`DstTor::poll_output`] returns.
     Forward,
+    /// Forward the packet, behind everything that [`DstTor::poll_output`] returns.
+    ForwardLast,
     /// The packet is held in the ToR.
     Held,
     /// Drop the packet, a duplicate.
@@ -234,9 +236,8 @@ impl<H: Copy> DstTor<H> {
         // Beyond the bitmap (C8), or without buffer: recovery is left to the NICs.
         if bit >= WINDOW || held + u64::from(bytes) > most {
             self.give_up(now, at);
-            // Behind the held packet with the lowest PSN (section III-C2).
-            self.output.push_back(Tracked::Release(handle));
-            return ForwardingDecision::Held;
+            // The held packet with the lowest PSN goes first (section III-C2).
+            return ForwardingDecision::ForwardLast;
         }
         if track.window == NONE {
             track.window = self.windows.open();

@@ -72,7 +72,10 @@ impl Tor {
     fn arrive(&mut self, psn: u32, is_copy: bool) -> ForwardingDecision {
         let packet = Passing { room: self.room, ..passing(psn) };
         let verdict = self.tor.on_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
-        if verdict == ForwardingDecision::Forward {
+        if verdict == ForwardingDecision::ForwardLast {
+            self.drain();
+        }
+        if matches!(verdict, ForwardingDecision::Forward | ForwardingDecision::ForwardLast) {
             self.forwarded.push(psn);
         }
         self.drain();
@@ -216,7 +219,7 @@ fn beyond_the_bitmap_it_gives_up() {
     let mut tor = Tor::new();
     tor.data(0);
     assert_eq!(tor.data(1 + WINDOW), ForwardingDecision::Held);
-    assert_eq!(tor.data(2 + WINDOW), ForwardingDecision::Held);
+    assert_eq!(tor.data(2 + WINDOW), ForwardingDecision::ForwardLast);
     assert_eq!(tor.forwarded, [0, 1 + WINDOW, 2 + WINDOW], "the lowest first");
     assert_eq!(tor.tor.stats().given_up, 1);
 }
@@ -226,7 +229,8 @@ fn held_packets_yield_to_regular_traffic() {
     let mut tor = Tor::new();
     tor.room = 2_500;
     tor.data(0);
-    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [ForwardingDecision::Held; 3]);
+    let held = ForwardingDecision::Held;
+    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [held, held, ForwardingDecision::ForwardLast]);
     assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 2, 4][..], &[3][..]));
 }
 
@@ -609,7 +613,7 @@ fn read_requests_take_the_numbers_of_their_answers() {
     assert_eq!(tor.data(98), ForwardingDecision::Forward);
     // The answer is longer than the window: what follows cannot be held.
     assert_eq!(read(&mut tor, 100, 1_000), ForwardingDecision::Held);
-    assert_eq!(tor.data(1_100), ForwardingDecision::Held);
+    assert_eq!(tor.data(1_100), ForwardingDecision::ForwardLast);
     assert_eq!(tor.tor.stats().given_up, 1);
     assert_eq!(tor.forwarded[6..], [100, 1_100], "the NIC requests 99");
 }
