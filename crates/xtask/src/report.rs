@@ -10,8 +10,7 @@ use crate::tools::has_browser;
 use crate::workspace::root;
 
 /// The built-in study, with fewer flows.
-const STUDY: [&str; 8] =
-    ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "stop.flows=400", "--out"];
+const STUDY: [&str; 8] = ["--no-controls", "--seeds", "2", "--quiet", "--force", "--set", "stop.flows=400", "--out"];
 
 pub(crate) fn report() -> Result<()> {
     if let Err(missing) = has_browser() {
