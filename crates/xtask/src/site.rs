@@ -32,8 +32,8 @@ pub(crate) fn site(options: &Options) -> Result<()> {
     pages()?;
     let to = root().join(if options.check { "target/site-check" } else { "target/site" });
     let mut build = in_root(&python);
-    // Without the network: whatever a page needs is part of the site. Material prints news about itself.
-    build.args(["-m", "mkdocs", "build", "--strict", "--quiet", "--clean", "--config-file", "docs/mkdocs.yml"]);
+    // No `--quiet`: it takes warnings for well. Material prints news about itself.
+    build.args(["-m", "mkdocs", "build", "--strict", "--clean", "--config-file", "docs/mkdocs.yml"]);
     quiet(build.arg("--site-dir").arg(&to).env("NO_MKDOCS_2_WARNING", "1"))?;
     if options.check {
         fs::remove_dir_all(&to)?;
@@ -99,7 +99,8 @@ fn place(link: &str, file: &Path, has: &dyn Fn(&Path) -> bool) -> String {
         return link.to_owned();
     }
     let target = normal(&file.parent().unwrap_or(Path::new("")).join(path));
-    match has(&target) {
+    match has(&target) || !root().join(&target).exists() {
+        // Where there is no such file, the site's check reports the link.
         true => link.to_owned(),
         false if root().join(&target).is_dir() => format!("{REPOSITORY}/tree/main/{}", target.display()),
         false => format!("{REPOSITORY}/blob/main/{}", target.display()),

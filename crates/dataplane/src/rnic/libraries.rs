@@ -27,5 +27,8 @@ pub fn libraries(chosen: Option<&Path>) -> Result<PathBuf, String> {
         return Ok(folder);
     }
     let folder = folder.display();
-    Err(format!("no {LIBRARY} in {folder}: `cargo xtask dist` makes it; --libraries or {FOLDER} says where it is"))
+    Err(format!(
+        "no {LIBRARY} in {folder}: `cargo xtask dist` makes it, and Debian's package selvedge-verbs has it; --libraries or \
+         {FOLDER} says where it is"
+    ))
 }
