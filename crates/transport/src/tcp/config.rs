@@ -29,8 +29,8 @@ pub struct TcpConfig {
     /// as many as acknowledged, in Linux. Default: "auto", 8 with HyStart++ (RFC 9406, section 4.3), else 1.
     pub slow_start_limit: Setting<u32>,
     /// Growth of the round-trip time that ends slow start (HyStart++'s MIN_RTT_THRESH, RFC 9406), or an eighth of the
-    /// round-trip time up to four times as much. "off": slow start ends by losses and marks only. Default: "auto", 4 ms,
-    /// which no fabric's queue reaches.
+    /// round-trip time up to four times as much. "off": slow start ends by losses and marks only. Default: "auto", 4
+    /// ms, which no fabric's queue reaches.
     pub hystart: Setting<Duration>,
     /// Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one congested link (IRN's
     /// RTO_high), packets waiting in EQIFs included, and at least one and a half of an empty network's (of three such

@@ -35,8 +35,8 @@ impl Rack {
         Self { latest, rtt: Duration::ZERO, min_rtt, has_seen_reordering: false, round, quarters: 1, persist: PERSIST }
     }
 
-    /// Takes note of the delivered transmission that was sent last among those of an acknowledgement, up to `end`; `age`
-    /// is that of the echoed time stamp (steps 1 and 2). A retransmission counts only if its own delivery was
+    /// Takes note of the delivered transmission that was sent last among those of an acknowledgement, up to `end`;
+    /// `age` is that of the echoed time stamp (steps 1 and 2). A retransmission counts only if its own delivery was
     /// acknowledged, not that of the original.
     pub(super) fn on_delivered(&mut self, now: Instant, sent: &Sent, end: Octet, age: Option<Duration>) {
         let rtt = now.since(sent.since);

@@ -84,8 +84,9 @@ impl Delivery {
             first_at: self.first_at,
         }
     }
-    /// Counts `octets` as delivered, the newest of which were sent as `newest`; returns the sample's octets and interval
-    /// (section 3.3). An interval below `min_rtt` is no sample: it would be that of a retransmission thought delivered.
+    /// Counts `octets` as delivered, the newest of which were sent as `newest`; returns the sample's octets and
+    /// interval (section 3.3). An interval below `min_rtt` is no sample: it would be that of a retransmission thought
+    /// delivered.
     pub(super) fn on_delivered(
         &mut self,
         now: Instant,

@@ -309,8 +309,8 @@ impl Receiving {
         u16::try_from(self.edge.since(from) >> shift).unwrap_or(u16::MAX)
     }
 
-    /// Returns the SACK blocks, newest first (RFC 2018, section 4), behind a duplicate, which is reported once (RFC 2883,
-    /// section 4).
+    /// Returns the SACK blocks, newest first (RFC 2018, section 4), behind a duplicate, which is reported once (RFC
+    /// 2883, section 4).
     pub(super) fn take_sacks(&mut self, room: usize) -> Sacks {
         let twice = self.twice.take();
         if self.queue.is_empty() && twice.is_none() {

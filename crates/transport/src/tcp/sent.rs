@@ -1,8 +1,9 @@
 //! Log of the transmissions in flight: when each segment left, and what had been delivered by then.
 //!
 //! First transmissions form one queue, which is in the order of time and of octets alike; retransmissions form another,
-//! in the order of time. Segments sent within one tick of the time stamp clock share an entry, which has the times of the
-//! first and of the last: a delivery counts from the former, a loss from the latter. Entries leave when their octets are acknowledged, so that there are no more of them than segments in flight.
+//! in the order of time. Segments sent within one tick of the time stamp clock share an entry, which has the times of
+//! the first and of the last: a delivery counts from the former, a loss from the latter. Entries leave when their
+//! octets are acknowledged, so that there are no more of them than segments in flight.
 
 use alloc::collections::VecDeque;
 

@@ -102,8 +102,8 @@ pub trait Control {
         _ = (octets, echo, acked, sent);
     }
     /// Handles an acknowledgement that delivers octets. Called for every one, and only if
-    /// [`owns_window`](Control::owns_window). Returns whether the control keeps the rate below what it could be, so that
-    /// what is sent now measures nothing.
+    /// [`owns_window`](Control::owns_window). Returns whether the control keeps the rate below what it could be, so
+    /// that what is sent now measures nothing.
     fn on_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         _ = (window, sample);
         false

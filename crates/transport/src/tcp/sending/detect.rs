@@ -29,17 +29,17 @@ impl Sending {
 
     /// Returns the transmission that was sent last of those of newly delivered octets, and the end of these.
     fn newest_in(&self, news: Range<Octet>) -> Option<(Sent, Octet)> {
-        let last = self.board.last_hole(news.start, news.end).filter(|hole| !hole.is_empty())?;
+        let end = self.board.last_missing(news.start, news.end)?;
         let (mut newest, mut is_again) = (None, false);
         for sent in self.log.again().filter(|sent| sent.start < news.end && sent.end > news.start) {
-            is_again |= sent.end >= last.end;
+            is_again |= sent.start < end && sent.end >= end;
             if self.board.hole(sent.start.max(news.start), sent.end.min(news.end)).is_some() {
                 newest = later(newest, Some((*sent, sent.end)));
             }
         }
         // The first transmission of octets sent again is not what arrived, as far as is known.
-        let first = self.log.first_of(Octet::new(last.end.index() - 1)).filter(|_| !is_again);
-        later(newest, first.map(|sent| (*sent, last.end)))
+        let first = self.log.first_of(Octet::new(end.index() - 1)).filter(|_| !is_again);
+        later(newest, first.map(|sent| (*sent, end)))
     }
 
     /// Returns whether a block reports octets in flight, beyond what is acknowledged. Other blocks report duplicates,
@@ -61,8 +61,8 @@ impl Sending {
         false
     }
 
-    /// Marks as lost what was sent sufficiently long before something that arrived (step 5), and arms the timer for what
-    /// will be. Returns the octets newly lost.
+    /// Marks as lost what was sent sufficiently long before something that arrived (step 5), and arms the timer for
+    /// what will be. Returns the octets newly lost.
     pub(super) fn detect(&mut self, now: Instant) -> u64 {
         self.reorder_at = Instant::NEVER;
         let Some((at, end)) = self.rack.latest().filter(|_| self.settings.has_rack && self.flight() > 0) else {
@@ -150,8 +150,8 @@ impl Sending {
         self.board.lose_before(until.min(self.next));
     }
 
-    /// Checks whether the first acknowledgement of new octets since a reduction is of their first transmission (RFC 3522,
-    /// section 3.2); if so, takes the reduction back. Unlike RFC 4015, cwnd is wholly restored, as in Linux.
+    /// Checks whether the first acknowledgement of new octets since a reduction is of their first transmission (RFC
+    /// 3522, section 3.2); if so, takes the reduction back. Unlike RFC 4015, cwnd is wholly restored, as in Linux.
     pub(super) fn check_spurious(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>) {
         let Some(rtt) = heard.rtt.filter(|_| self.settings.has_eifel) else { return };
         let Some((undo, resent_at)) = self.undo.and_then(|undo| Some((undo, undo.resent_at?))) else { return };

@@ -184,8 +184,8 @@ impl Sending {
         cwr
     }
 
-    /// Spaces data segments at the congestion control's rate. A sender that was late by less than a segment's time makes
-    /// up for it.
+    /// Spaces data segments at the congestion control's rate. A sender that was late by less than a segment's time
+    /// makes up for it.
     fn pace(&mut self, now: Instant, octets: u64) {
         if self.unpaced > 0 {
             self.unpaced -= 1;

@@ -73,8 +73,8 @@ impl Sending {
     }
 
     /// Handles an acknowledgement of a probe (section 7.4): if a probe that was a retransmission repaired a loss, the
-    /// window is reduced. `is_dsack` tells that the acknowledgement reports the probe as a duplicate, `is_pure_duplicate`
-    /// that it tells nothing new.
+    /// window is reduced. `is_dsack` tells that the acknowledgement reports the probe as a duplicate,
+    /// `is_pure_duplicate` that it tells nothing new.
     pub(super) fn on_tail_acked(&mut self, is_dsack: bool, is_pure_duplicate: bool) {
         let Some((end, is_again)) = self.tail.probe.filter(|(end, _)| self.acked >= *end) else { return };
         if is_again && !is_dsack && !is_pure_duplicate && self.acked == end {
