@@ -162,7 +162,7 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
     // With applications, packets in order are not always acknowledged.
     let difference = plain.buffered.get().abs_diff(write.buffered.get());
     assert!(plain.pool_peak > 0 && difference < plain.buffered.get() / 10, "{plain:?}, {write:?}");
-    assert_eq!((write.pool_peak, write.pool_blocks), (plain.pool_peak, plain.pool_blocks));
+    assert!(write.pool_peak.abs_diff(plain.pool_peak) <= 1 && write.pool_blocks == plain.pool_blocks, "{write:?}");
     // Where the pool is small, answers need it, too.
     for verb in [Verb::Write, Verb::Read] {
         let small = run(asking(verb), 16);

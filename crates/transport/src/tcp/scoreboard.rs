@@ -122,7 +122,15 @@ impl Scoreboard {
         };
         (!hole.is_empty()).then_some(hole)
     }
-    /// Returns the last range before `until` that is not SACKed.
+    /// Returns the position after the last octet from `from` to `until` that is not SACKed.
+    pub(super) fn last_missing(&self, from: Octet, until: Octet) -> Option<Octet> {
+        if until <= from {
+            return None;
+        }
+        let end = self.sacked.around(Octet::new(until.index() - 1)).map_or(until, |range| range.start);
+        (end > from).then_some(end)
+    }
+    /// Returns the last range before `until`, the end of the octets sent, that is not SACKed.
     pub(super) fn last_hole(&self, from: Octet, until: Octet) -> Option<Range<Octet>> {
         let mut end = until;
         for range in self.sacked.iter().rev() {
@@ -191,6 +199,9 @@ mod tests {
                 assert_eq!(board.pipe(place(acked), place(resent), place(sent)), naive.pipe(acked, resent, sent));
                 let hole = (resent..sent).find(|octet| !naive.sacked.contains(octet));
                 assert_eq!(board.hole(place(resent), place(sent)).map(|hole| hole.start.index()), hole);
+                let until = acked + rng.below(sent - acked);
+                let missing = (resent..until).rev().find(|octet| !naive.sacked.contains(octet));
+                assert_eq!(board.last_missing(place(resent), place(until)), missing.map(|octet| place(octet + 1)));
                 let last = (acked..sent).rev().find(|octet| !naive.sacked.contains(octet));
                 assert_eq!(board.last_hole(place(acked), place(sent)).map(|hole| hole.end.index() - 1), last);
             }

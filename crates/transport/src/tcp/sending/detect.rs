@@ -29,17 +29,17 @@ impl Sending {
 
     /// Returns the transmission that was sent last of those of newly delivered octets, and the end of these.
     fn newest_in(&self, news: Range<Octet>) -> Option<(Sent, Octet)> {
-        let last = self.board.last_hole(news.start, news.end).filter(|hole| !hole.is_empty())?;
+        let end = self.board.last_missing(news.start, news.end)?;
         let (mut newest, mut is_again) = (None, false);
         for sent in self.log.again().filter(|sent| sent.start < news.end && sent.end > news.start) {
-            is_again |= sent.end >= last.end;
+            is_again |= sent.start < end && sent.end >= end;
             if self.board.hole(sent.start.max(news.start), sent.end.min(news.end)).is_some() {
                 newest = later(newest, Some((*sent, sent.end)));
             }
         }
         // The first transmission of octets sent again is not what arrived, as far as is known.
-        let first = self.log.first_of(Octet::new(last.end.index() - 1)).filter(|_| !is_again);
-        later(newest, first.map(|sent| (*sent, last.end)))
+        let first = self.log.first_of(Octet::new(end.index() - 1)).filter(|_| !is_again);
+        later(newest, first.map(|sent| (*sent, end)))
     }
 
     /// Returns whether a block reports octets in flight, beyond what is acknowledged. Other blocks report duplicates,

@@ -317,8 +317,8 @@ impl Sending {
         self.settings.has_eifel &= has_timestamps;
     }
 
-    /// Returns the state to return to if the reduction that follows turns out to be spurious. Octets retransmitted before
-    /// must not be in flight: their acknowledgement would seem to be that of a first transmission.
+    /// Returns the state to return to if the reduction that follows turns out to be spurious. Octets retransmitted
+    /// before must not be in flight: their acknowledgement would seem to be that of a first transmission.
     fn state_to_undo(&self) -> Option<Undo> {
         let Window { cwnd, ssthresh, .. } = self.window;
         (self.mode == Mode::Open && self.acked >= self.resent_ever).then_some(Undo { cwnd, ssthresh, resent_at: None })
