@@ -312,12 +312,6 @@ impl Tor {
                 stats.forwarded += 1;
                 queue.push(now, store.take(handle), false);
             }
-            ForwardingDecision::ForwardLast => {
-                let packet = store.take(handle);
-                self.serve(now);
-                self.stats.forwarded += 1;
-                self.queues[usize::from(port)].push(now, packet, false);
-            }
             ForwardingDecision::Held => queue.reserve(bytes),
             ForwardingDecision::Drop => {
                 stats.dropped += 1;

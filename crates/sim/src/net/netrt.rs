@@ -245,10 +245,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns };
         match tor.dst.on_data(self.now, flow, data.psn, passing, is_copy) {
             ForwardingDecision::Forward => self.send_to_host(switch, at, &descriptor, admission),
-            ForwardingDecision::ForwardLast => {
-                self.serve_tor(switch);
-                self.send_to_host(switch, at, &descriptor, admission);
-            }
             ForwardingDecision::Held if admission != Admission::Line => self.hold(switch, at, u64::from(bytes), class),
             ForwardingDecision::Held => {}
             ForwardingDecision::Drop => {

@@ -16,10 +16,8 @@ use super::{Flow, Occupancy, Passing, Settings, WINDOW};
 /// The decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForwardingDecision {
-    /// Forward the packet, before anything that [`DstTor::poll_output`] returns.
+    /// Forward the packet.
     Forward,
-    /// Forward the packet, behind everything that [`DstTor::poll_output`] returns.
-    ForwardLast,
     /// The packet is held in the ToR.
     Held,
     /// Drop the packet, a duplicate.
@@ -236,8 +234,7 @@ impl<H: Copy> DstTor<H> {
         // Beyond the bitmap (C8), or without buffer: recovery is left to the NICs.
         if bit >= WINDOW || held + u64::from(bytes) > most {
             self.give_up(now, at);
-            // The held packet with the lowest PSN goes first (section III-C2).
-            return ForwardingDecision::ForwardLast;
+            return ForwardingDecision::Forward;
         }
         if track.window == NONE {
             track.window = self.windows.open();

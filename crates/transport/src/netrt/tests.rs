@@ -72,10 +72,7 @@ impl Tor {
     fn arrive(&mut self, psn: u32, is_copy: bool) -> ForwardingDecision {
         let packet = Passing { room: self.room, ..passing(psn) };
         let verdict = self.tor.on_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
-        if verdict == ForwardingDecision::ForwardLast {
-            self.drain();
-        }
-        if matches!(verdict, ForwardingDecision::Forward | ForwardingDecision::ForwardLast) {
+        if verdict == ForwardingDecision::Forward {
             self.forwarded.push(psn);
         }
         self.drain();
@@ -219,8 +216,8 @@ fn beyond_the_bitmap_it_gives_up() {
     let mut tor = Tor::new();
     tor.data(0);
     assert_eq!(tor.data(1 + WINDOW), ForwardingDecision::Held);
-    assert_eq!(tor.data(2 + WINDOW), ForwardingDecision::ForwardLast);
-    assert_eq!(tor.forwarded, [0, 1 + WINDOW, 2 + WINDOW], "the lowest first");
+    assert_eq!(tor.data(2 + WINDOW), ForwardingDecision::Forward);
+    assert_eq!(tor.forwarded, [0, 2 + WINDOW, 1 + WINDOW]);
     assert_eq!(tor.tor.stats().given_up, 1);
 }
 
@@ -229,9 +226,11 @@ fn held_packets_yield_to_regular_traffic() {
     let mut tor = Tor::new();
     tor.room = 2_500;
     tor.data(0);
-    let held = ForwardingDecision::Held;
-    assert_eq!([2, 3, 4].map(|psn| tor.data(psn)), [held, held, ForwardingDecision::ForwardLast]);
-    assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 2, 4][..], &[3][..]));
+    assert_eq!(
+        [2, 3, 4].map(|psn| tor.data(psn)),
+        [ForwardingDecision::Held, ForwardingDecision::Held, ForwardingDecision::Forward]
+    );
+    assert_eq!((&tor.forwarded[..], &tor.discarded[..]), (&[0, 4, 2][..], &[3][..]));
 }
 
 #[test]
@@ -613,9 +612,9 @@ fn read_requests_take_the_numbers_of_their_answers() {
     assert_eq!(tor.data(98), ForwardingDecision::Forward);
     // The answer is longer than the window: what follows cannot be held.
     assert_eq!(read(&mut tor, 100, 1_000), ForwardingDecision::Held);
-    assert_eq!(tor.data(1_100), ForwardingDecision::ForwardLast);
+    assert_eq!(tor.data(1_100), ForwardingDecision::Forward);
     assert_eq!(tor.tor.stats().given_up, 1);
-    assert_eq!(tor.forwarded[6..], [100, 1_100], "the NIC requests 99");
+    assert_eq!(tor.forwarded[6..], [1_100, 100], "the NIC requests 99");
 }
 
 #[test]
@@ -643,7 +642,7 @@ fn a_jump_beyond_the_window_begins_a_flow_anew_if_asked() {
     assert_eq!((tor.tor.stats().given_up, tor.tor.stats().restarts), (1, 2));
     // The NIC goes back: far behind, or to the missing packet.
     tor.all([504, 505, 507, 506]);
-    assert_eq!(tor.forwarded[18..], [505, 900, 504, 505, 506, 507]);
+    assert_eq!(tor.forwarded[18..], [900, 505, 504, 505, 506, 507]);
     // Without, the flow is left to the NICs.
     let mut tor = Tor::new();
     tor.all([0, 70_000, 70_002, 70_001]);
