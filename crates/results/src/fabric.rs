@@ -70,7 +70,7 @@ struct FabricRun {
     drops: Vec<String>,
 }
 
-/// What happened at a port in a bin.
+/// Counters of a port in a bin.
 #[derive(Clone, Copy, Default)]
 struct LinkBin {
     samples: u32,

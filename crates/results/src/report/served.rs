@@ -1,4 +1,4 @@
-//! What `selvedge open` adds to reports: tables read from disk, and results side by side.
+//! Additions of `selvedge open` to reports: tables read from disk, and results side by side.
 
 use std::fmt::Write;
 
