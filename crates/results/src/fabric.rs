@@ -70,7 +70,11 @@ struct FabricRun {
     drops: Vec<String>,
 }
 
+<<<<<<< HEAD
 /// Events at a port in a bin.
+=======
+/// Counters of a port in a bin.
+>>>>>>> report
 #[derive(Clone, Copy, Default)]
 struct LinkBin {
     samples: u32,
