@@ -70,11 +70,7 @@ struct FabricRun {
     drops: Vec<String>,
 }
 
-<<<<<<< HEAD
-/// Events at a port in a bin.
-=======
 /// Counters of a port in a bin.
->>>>>>> report
 #[derive(Clone, Copy, Default)]
 struct LinkBin {
     samples: u32,

@@ -41,11 +41,7 @@ const THREADS: usize = 4;
 const MOST_BODY: u64 = 1 << 16;
 /// Number of characters that links over time may have: enough for some ten thousand ports.
 const FABRIC_ROOM: usize = 8_000_000;
-<<<<<<< HEAD
-/// Content security policy of pages: they run their own scripts, and ask this server.
-=======
 /// Permissions of pages: to run their own scripts, and to ask this server.
->>>>>>> report
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       frame-src 'self'; frame-ancestors 'self'; img-src data:; base-uri 'none'; form-action 'none'";
 

@@ -1,10 +1,10 @@
 //! Transfer over TCP through one bottleneck in virtual time, with the choices of Linux where the RFCs leave one.
 //! `cargo xtask kernel-tcp` calls it.
 //!
-//! `tcp_bottleneck CONTROL BYTES RATE RTT BUFFER LATE` reads two lines of numbers from standard input: the data packets,
-//! counted from 0 as they leave the bottleneck, that are lost, and those that arrive LATE ms late. RATE is in bit/s on
-//! the wire, RTT in ms, BUFFER in bytes. It writes the seconds from the call to connect until the last byte arrives,
-//! the retransmissions, and the timeouts.
+//! `tcp_bottleneck CONTROL BYTES RATE RTT BUFFER LATE` reads two lines of numbers from standard input: the data
+//! packets, counted from 0 as they leave the bottleneck, that are lost, and those that arrive LATE ms late. RATE is in
+//! bit/s on the wire, RTT in ms, BUFFER in bytes. It writes the seconds from the call to connect until the last byte
+//! arrives, the retransmissions, and the timeouts.
 
 use std::collections::BTreeMap;
 use std::io::{self, Error, Read};

@@ -65,8 +65,8 @@ jitter = "1us"
 
 /// Shares agree within three points. With this many samples, chance adds a few tenths; the rest is due to the different
 /// question: what a flow waits for now, rather than the cause found later. The difference is below one point where
-/// nothing is lost, and largest where losses follow each other. MELO may differ by four points: what it sends again while
-/// the first retransmission is on its way waits in queues when one looks, and delays nothing when one explains.
+/// nothing is lost, and largest where losses follow each other. MELO may differ by four points: what it sends again
+/// while the first retransmission is on its way waits in queues when one looks, and delays nothing when one explains.
 #[test]
 fn a_profile_is_what_explanations_add_up_to() {
     let presets = ["irn", "irn+pfc", "roce", "roce+pfc", "roce+dcqcn+pfc", "melo", "tcp", "eqds", "ndp"];

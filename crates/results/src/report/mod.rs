@@ -1,14 +1,8 @@
 //! `report.html`: one file that opens offline, in light and dark, on screen and on paper.
 //!
-<<<<<<< HEAD
-//! What a reader zooms and reads (curves, links over time) is data in the page, as JSON, and drawn by the page's
-//! script, with uPlot (`vendor/`); what does not move is SVG, drawn here. Without a script, the values of curves are in
-//! folded tables. Every curve has a few hundred points at most, whatever the study's size.
-=======
 //! Charts that a reader zooms and reads (curves, links over time) are data in the page, as JSON, and drawn by the
-//! page's script, with uPlot (`vendor/`); charts that do not move are SVG, drawn here. Without a script, the values of curves are in folded
-//! tables. Every curve has a few hundred points at most, whatever the study's size.
->>>>>>> report
+//! page's script, with uPlot (`vendor/`); charts that do not move are SVG, drawn here. Without a script, the values of
+//! curves are in folded tables. Every curve has a few hundred points at most, whatever the study's size.
 
 mod axis;
 mod cases;

@@ -184,8 +184,8 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
             // Headers, those of TCP and of the tunnel, take an eighth, and TCP starts slowly.
             let goodput = long.goodput.get() as f64 * 8e3 / long.end.as_ps() as f64;
             let about = format!("{stack:?}, {senders} at {gbps} Gb/s: {share:.4} trimmed, {goodput:.1} Gb/s");
-            // Two flows of DCTCP at 400 Gb/s are trimmed later, too, where PRR, HyStart++ and ten segments of initial window
-            // come together, and not where one of them is off: not understood.
+            // Two flows of DCTCP at 400 Gb/s are trimmed later, too, where PRR, HyStart++ and ten segments of initial
+            // window come together, and not where one of them is off: not understood.
             let most = if (stack, gbps, senders) == (Stack::Dctcp, 400, 2) { 0.1 } else { 0.005 };
             assert!(share < most && goodput > 0.8 * gbps as f64, "{about}");
         }

@@ -2,8 +2,8 @@
 //!
 //! Both send the same number of bytes through the same bottleneck (rate, delay, buffer), and both lose the same data
 //! packets, or receive them late: those on lists that were drawn beforehand. The kernel sends in real time, between two
-//! network namespaces with Selvedge's relay between them; the engine sends in virtual time. The command needs root, `ip`, `sysctl` and
-//! /dev/net/tun, and minutes: it is a chore, not a test.
+//! network namespaces with Selvedge's relay between them; the engine sends in virtual time. The command needs root,
+//! `ip`, `sysctl` and /dev/net/tun, and minutes: it is a chore, not a test.
 
 mod drops;
 mod engine;
@@ -64,8 +64,8 @@ struct Bottleneck {
     late_ms: u64,
 }
 
-/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link. Late packets
-/// are overtaken by 20 full ones.
+/// Bottleneck with 167 full packets in flight, and as many in the buffer, so that losses limit the rate, not the link.
+/// Late packets are overtaken by 20 full ones.
 const BOTTLENECK: Bottleneck = Bottleneck { rate: 50_000_000, rtt_ms: 40, buffer: 250_000, late_ms: 5 };
 
 /// Payload of a full segment: 1,500 bytes less the headers of IP and TCP and time stamps.
