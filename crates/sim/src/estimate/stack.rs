@@ -84,7 +84,7 @@ const TUNNEL_ANSWERS: f64 = 1.0;
 
 /// Bytes of an open queue pair at both ends: sender, receiver, tables of numbers, bitmaps, its flow.
 const RDMA_FLOW: u64 = 1_000;
-/// Bytes of an open TCP connection at both ends.
-const TCP_FLOW: u64 = 2_000;
+/// Bytes of an open TCP connection at both ends: 1,408 each, what was sent and not acknowledged, its flow.
+const TCP_FLOW: u64 = 3_200;
 /// Bytes of an open native message of EQDS, with its tunnel.
 const EQDS_FLOW: u64 = 2_000;

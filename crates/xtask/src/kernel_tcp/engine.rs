@@ -19,12 +19,12 @@ impl Engine {
         let mut build = cargo(["build", "-p", "selvedge-transport", "--example", "tcp_bottleneck"]);
         build.arg("--message-format=json-render-diagnostics");
         let messages = output(build.stdin(Stdio::null()))?;
-        let executables = messages.lines().filter_map(|line| {
+        let mut executables = messages.lines().filter_map(|line| {
             let message: Value = serde_json::from_str(line).ok()?;
             let is_it = message["target"]["name"] == "tcp_bottleneck";
             message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
         });
-        executables.last().map(Self).context("cargo build made no example called tcp_bottleneck")
+        executables.next_back().map(Self).context("cargo build made no example called tcp_bottleneck")
     }
 
     /// Runs `transfer`.
