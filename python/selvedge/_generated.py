@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ._part import Part
 
-__all__ = ["Aimd", "AimdWindow", "AllToAll", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Verbs", "Window"]
+__all__ = ["Aimd", "AimdWindow", "AllToAll", "Bbr", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Vegas", "Verbs", "Window"]
 
 class Aimd(Part):
     """Additive increase, multiplicative decrease, like in TCP (RFC 5681).
@@ -120,6 +120,36 @@ class AllToAll(Part):
             jitter=jitter,
             outstanding=outstanding,
             start=start,
+        )
+
+
+
+class Bbr(Part):
+    """BBR's constants.
+
+    Args:
+        min_rtt_window: Time for which a minimum of the round-trip time holds; then the path is emptied to measure
+            it anew. Default: 10s (section 4.1.2.3).
+        probe_rtt: Time for which the path stays empty then, at least. Default: 200ms (section 4.3.5).
+    """
+
+    _path = 'beside.tcp.congestion.bbr'
+    _tag = 'bbr'
+    _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'min_rtt_window': ('min-rtt-window', ''),
+        'probe_rtt': ('probe-rtt', ''),
+    }
+
+    def __init__(
+        self,
+        *,
+        min_rtt_window: str | None = None,
+        probe_rtt: str | None = None,
+    ) -> None:
+        """Take the values of the keys; absent ones have their defaults."""
+        super().__init__(
+            min_rtt_window=min_rtt_window,
+            probe_rtt=probe_rtt,
         )
 
 
@@ -460,6 +490,8 @@ class Cubic(Part):
         c: Growth speed C of the window, in segments per cubic second. Default: 0.4 (section 5.1).
         fast_convergence: Whether a flow whose window shrinks reduces it further in favour of new flows (section
             4.7). Default: true.
+        raise_alpha: Whether a flow whose Reno-like window is back where the last loss was grows as fast as Reno
+            (alpha = 1; section 4.3), which RFC 8312 and Linux do not have. Default: true.
     """
 
     _path = 'beside.tcp.congestion.cubic'
@@ -468,6 +500,7 @@ class Cubic(Part):
         'beta': ('beta', ''),
         'c': ('c', ''),
         'fast_convergence': ('fast-convergence', ''),
+        'raise_alpha': ('raise-alpha', ''),
     }
 
     def __init__(
@@ -476,12 +509,14 @@ class Cubic(Part):
         beta: float | None = None,
         c: float | None = None,
         fast_convergence: bool | None = None,
+        raise_alpha: bool | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
             beta=beta,
             c=c,
             fast_convergence=fast_convergence,
+            raise_alpha=raise_alpha,
         )
 
 
@@ -1912,28 +1947,35 @@ class Melo(Part):
     Args:
         bdp_cap: Packets a flow may have in flight. Default: "off": MELO leaves that to congestion control.
             "auto": the path's bandwidth-delay product over the largest data frame, like in IRN.
+        block_bits: Bits of a block: 8, 16, 32 or 64. Smaller blocks waste fewer bits at the ends of a list and
+            take more pointers. Default: 8 ("MELO chooses 1B as the block size", section 3.2.3).
         on_chip: Connections whose state a NIC's chip holds, receiving and as many sending; at least 1. The least
             recently used one is swapped out: its blocks return to the pool until it is used again (section
             3.2.5). The time for swapping is not modelled. Default: "off", all of them, and so is "auto".
-        pool_bits: Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks of 8, and at
-            most 2048 (256 blocks), because a block's id has 8 bits (section 3.2.3). Default: 1024 (section 4).
+        pool_bits: Bits in each of a NIC's two pools, the receivers' and the senders': whole blocks, and at most
+            65,536 of them. Default: 1024 (section 4); one bandwidth-delay product of 100 Gb/s and 200 us takes
+            2560 (section 3.2.3). Ids of more than 256 blocks have more than the paper's 8 bits.
         reorder_buffer: Packets that each connection's reorder buffer in the host's memory holds: the limit on how
             far beyond the expected packet one may arrive and be kept. 1 to 32768, since a hole's start has 16
             bits. Default: "auto", as many as the pool has bits: one bandwidth-delay product of the network that
             the pool is made for (section 3.2.2).
+        resend: Whether a hole that was retransmitted is retransmitted again when a later NACK names it again.
         rto: The retransmission timeout, after which every unacknowledged packet is sent again. The paper gives
             none. Default: "auto", which is the maximum round-trip time with one congested link without PFC, like
-            for go-back-N; with PFC, whose pauses make round trips long, 4ms, like in the simulator that the
-            authors began with. "off": a packet lost for the second time, or last of all, stays lost.
+            for go-back-N; with PFC, whose pauses make round trips long, 500us, the value in the simulator of
+            DCQCN's authors, which the paper's extends (there the timeout is off unless asked for). "off": what no
+            NACK repairs stays lost, and so does a last packet.
     """
 
     _path = 'transport.recovery.melo'
     _tag = 'melo'
     _keys: ClassVar[dict[str, tuple[str, str]]] = {
         'bdp_cap': ('bdp-cap', ''),
+        'block_bits': ('block-bits', ''),
         'on_chip': ('on-chip', ''),
         'pool_bits': ('pool-bits', ''),
         'reorder_buffer': ('reorder-buffer', ''),
+        'resend': ('resend', ''),
         'rto': ('rto', ''),
     }
 
@@ -1941,17 +1983,21 @@ class Melo(Part):
         self,
         *,
         bdp_cap: Literal["auto", "off"] | int | None = None,
+        block_bits: int | None = None,
         on_chip: Literal["auto", "off"] | int | None = None,
         pool_bits: int | None = None,
         reorder_buffer: Literal["auto", "off"] | int | None = None,
+        resend: Literal["as-named"] | Literal["once"] | None = None,
         rto: str | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
             bdp_cap=bdp_cap,
+            block_bits=block_bits,
             on_chip=on_chip,
             pool_bits=pool_bits,
             reorder_buffer=reorder_buffer,
+            resend=resend,
             rto=rto,
         )
 
@@ -2878,17 +2924,27 @@ class Tcp(Part):
         delayed_ack: Longest wait of an acknowledgement for a second segment, at most 500 ms (RFC 1122, section
             4.2.3.2). Default: "auto", a quarter of `min-rto` up to 40 ms, of the shortest of any host. "off"
             acknowledges each segment.
-        dup_thresh: Duplicate acknowledgements that trigger fast retransmit. Default: 3 (RFC 5681, section 3.2).
+        dup_thresh: Duplicate acknowledgements that trigger fast retransmit; with RACK, segments SACKed after
+            which reordering is not waited for unless seen before. Default: 3 (RFC 5681, section 3.2).
         ecn: ECN (RFC 3168; with DCTCP RFC 8257). Default: "auto", on with DCTCP.
+        eifel: Whether reductions of the window are taken back if time stamps show that nothing was lost (Eifel,
+            RFC 3522 and 4015). Only with time stamps. Default: true.
         fin: Whether a flow ends with FINs. Default: false.
         handshake: Whether a flow begins with a three-way handshake. Default: false: connections exist already.
+        hystart: Growth of the round-trip time that ends slow start (HyStart++'s MIN_RTT_THRESH, RFC 9406), or an
+            eighth of the round-trip time up to four times as much. "off": slow start ends by losses and marks
+            only. Default: "auto", 4 ms, which no fabric's queue reaches.
         initial_rto: Retransmission timeout before the first sample. Default: "auto", 1 s with a handshake (RFC
             6298, rule 2.1), else `min-rto`: the connection counts as an old one.
         initial_ssthresh: Slow start threshold before the first loss. Default: off, unlimited (RFC 5681, section
             3.1).
-        initial_window: Segments that may be sent before the first acknowledgement. Default: "auto", 10 but not
-            more than 14600 bytes, and at least 2 (RFC 6928, section 2).
+        initial_window: Segments that may be sent before the first acknowledgement. Default: "auto", 10, as many
+            as `initial-window-cap` allows, and at least 2.
+        initial_window_cap: Most octets of an initial window that is "auto": with "auto" 14600 (RFC 6928, section
+            2). Default: off, as in Linux.
         limited_transmit: New segments on the first duplicate acknowledgements (RFC 3042). Default: true.
+        loss_detection: How losses are detected before a timeout. Without SACK always by duplicate
+            acknowledgements. Default: "rack".
         max_rto: Largest retransmission timeout. Default: 60s (RFC 6298, rule 2.5).
         min_rto: Smallest retransmission timeout. Default: "auto", the maximum round-trip time with one congested
             link (IRN's RTO_high), packets waiting in EQIFs included, and at least one and a half of an empty
@@ -2899,15 +2955,20 @@ class Tcp(Part):
             stamps. Default: "auto", `nic.mtu`.
         nagle: Nagle's algorithm (RFC 9293, section 3.7.4): a short segment waits while anything is in flight.
             Default: false, as for messages.
+        prr: Whether fast recovery sends in proportion to what is delivered (RFC 9937). Only with SACK. Default:
+            true.
         receive_buffer: Receive buffer, up to 1 GiB: the largest window. Default: "auto", eight bandwidth-delay
             products, at least 64 KiB.
         sack: Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675); without, NewReno's (RFC
             6582). Default: true.
         slow_start_limit: Segments by which one acknowledgement may enlarge the window in slow start: 1 in RFC
-            5681, 2 in RFC 3465; "off", as many as acknowledged, in Linux. Default: 1.
+            5681, 2 in RFC 3465; "off", as many as acknowledged, in Linux. Default: "auto", 8 with HyStart++ (RFC
+            9406, section 4.3), else 1.
         subflows: Connections that carry a flow together, each on its own path: 1 to 8. More than 1 means MPTCP
             (RFC 8684), modelled as far as congestion is concerned: data goes to any subflow with room, and is not
             retransmitted on another. Default: 1.
+        tail_loss_probe: Whether the tail of a flight whose acknowledgement does not come is probed after two
+            round trips (RFC 8985, section 7). Only with RACK. Default: true.
         time_wait: Time for which the end that closed first remembers the connection: twice the segment lifetime.
             Default: 1ms; RFC 9293 says 4 minutes.
         timestamps: Time stamps (RFC 7323): 12 bytes per segment, round-trip samples of retransmissions, too,
@@ -2923,20 +2984,26 @@ class Tcp(Part):
         'delayed_ack': ('delayed-ack', ''),
         'dup_thresh': ('dup-thresh', ''),
         'ecn': ('ecn', ''),
+        'eifel': ('eifel', ''),
         'fin': ('fin', ''),
         'handshake': ('handshake', ''),
+        'hystart': ('hystart', ''),
         'initial_rto': ('initial-rto', ''),
         'initial_ssthresh': ('initial-ssthresh', ''),
         'initial_window': ('initial-window', ''),
+        'initial_window_cap': ('initial-window-cap', ''),
         'limited_transmit': ('limited-transmit', ''),
+        'loss_detection': ('loss-detection', ''),
         'max_rto': ('max-rto', ''),
         'min_rto': ('min-rto', ''),
         'mss': ('mss', ''),
         'nagle': ('nagle', ''),
+        'prr': ('prr', ''),
         'receive_buffer': ('receive-buffer', ''),
         'sack': ('sack', ''),
         'slow_start_limit': ('slow-start-limit', ''),
         'subflows': ('subflows', ''),
+        'tail_loss_probe': ('tail-loss-probe', ''),
         'time_wait': ('time-wait', ''),
         'timestamps': ('timestamps', ''),
         'window_scaling': ('window-scaling', ''),
@@ -2946,24 +3013,30 @@ class Tcp(Part):
         self,
         *,
         ack_every: int | None = None,
-        congestion: "CongestionDctcp" | "Cubic" | Mapping[str, Any] | None = None,
+        congestion: "Bbr" | "CongestionDctcp" | "Cubic" | "Vegas" | Mapping[str, Any] | None = None,
         delayed_ack: str | None = None,
         dup_thresh: int | None = None,
         ecn: Literal["auto"] | Literal["off"] | Literal["on"] | None = None,
+        eifel: bool | None = None,
         fin: bool | None = None,
         handshake: bool | None = None,
+        hystart: str | None = None,
         initial_rto: str | None = None,
         initial_ssthresh: str | None = None,
         initial_window: Literal["auto", "off"] | int | None = None,
+        initial_window_cap: str | None = None,
         limited_transmit: bool | None = None,
+        loss_detection: Literal["dupacks"] | Literal["rack"] | None = None,
         max_rto: str | None = None,
         min_rto: str | None = None,
         mss: str | None = None,
         nagle: bool | None = None,
+        prr: bool | None = None,
         receive_buffer: str | None = None,
         sack: bool | None = None,
         slow_start_limit: Literal["auto", "off"] | int | None = None,
         subflows: int | None = None,
+        tail_loss_probe: bool | None = None,
         time_wait: str | None = None,
         timestamps: bool | None = None,
         window_scaling: bool | None = None,
@@ -2975,20 +3048,26 @@ class Tcp(Part):
             delayed_ack=delayed_ack,
             dup_thresh=dup_thresh,
             ecn=ecn,
+            eifel=eifel,
             fin=fin,
             handshake=handshake,
+            hystart=hystart,
             initial_rto=initial_rto,
             initial_ssthresh=initial_ssthresh,
             initial_window=initial_window,
+            initial_window_cap=initial_window_cap,
             limited_transmit=limited_transmit,
+            loss_detection=loss_detection,
             max_rto=max_rto,
             min_rto=min_rto,
             mss=mss,
             nagle=nagle,
+            prr=prr,
             receive_buffer=receive_buffer,
             sack=sack,
             slow_start_limit=slow_start_limit,
             subflows=subflows,
+            tail_loss_probe=tail_loss_probe,
             time_wait=time_wait,
             timestamps=timestamps,
             window_scaling=window_scaling,
@@ -3223,6 +3302,39 @@ class Trimming(Part):
             headers_per_data=headers_per_data,
             packets=packets,
             trim_last=trim_last,
+        )
+
+
+
+class Vegas(Part):
+    """Vegas's thresholds, in segments.
+
+    Args:
+        alpha: Segments in queues below which the window grows. Default: 2, as in Linux; the paper has 1 to 2.
+        beta: Segments in queues above which the window shrinks. Default: 4, as in Linux; the paper has 3 to 4.
+        gamma: Segments in queues above which slow start ends. Default: 1.
+    """
+
+    _path = 'beside.tcp.congestion.vegas'
+    _tag = 'vegas'
+    _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'alpha': ('alpha', ''),
+        'beta': ('beta', ''),
+        'gamma': ('gamma', ''),
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: int | None = None,
+        beta: int | None = None,
+        gamma: int | None = None,
+    ) -> None:
+        """Take the values of the keys; absent ones have their defaults."""
+        super().__init__(
+            alpha=alpha,
+            beta=beta,
+            gamma=gamma,
         )
 
 
