@@ -178,16 +178,15 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
     for stack in [Stack::Tcp, Stack::Dctcp] {
         for (gbps, senders) in [(25, 2), (25, 4), (100, 2), (100, 4), (400, 2), (400, 4)] {
             let size = 50_000 * gbps / u64::from(senders);
-            let (short, long) = (run(stack, gbps, senders, size), run(stack, gbps, senders, 3 * size));
+            // The beginning lasts until the stacks' windows fill the link: 1 ms with two flows of DCTCP at 400 Gb/s, which
+            // their losses in slow start leave with less.
+            let (short, long) = (run(stack, gbps, senders, 3 * size), run(stack, gbps, senders, 6 * size));
             let more = long.trims - short.trims.min(long.trims);
             let share = more as f64 / (long.data_sent - short.data_sent) as f64;
             // Headers, those of TCP and of the tunnel, take an eighth, and TCP starts slowly.
             let goodput = long.goodput.get() as f64 * 8e3 / long.end.as_ps() as f64;
             let about = format!("{stack:?}, {senders} at {gbps} Gb/s: {share:.4} trimmed, {goodput:.1} Gb/s");
-            // Two flows of DCTCP at 400 Gb/s are trimmed later, too, where PRR, HyStart++ and ten segments of initial
-            // window come together, and not where one of them is off: not understood.
-            let most = if (stack, gbps, senders) == (Stack::Dctcp, 400, 2) { 0.1 } else { 0.005 };
-            assert!(share < most && goodput > 0.8 * gbps as f64, "{about}");
+            assert!(share < 0.005 && goodput > 0.8 * gbps as f64, "{about}");
         }
     }
 }
