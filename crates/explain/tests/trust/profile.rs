@@ -7,13 +7,15 @@ use selvedge_units::Duration;
 
 use crate::support::{Explained, FAT_TREE, START, dumbbell, explain_run, listed, losing, plan, series};
 
-/// Explains a run sampled every microsecond, so that the sampling error is small.
-fn often(text: &str, preset: &str) -> Explained {
+/// Explains a run for each seed of a plan, sampled every microsecond, so that the sampling error is small.
+fn often(text: &str, preset: &str) -> Vec<Explained> {
     let plan = plan(&(text.to_owned() + &series(preset)), &[]);
-    let point = plan.points().next().expect("a series and a seed");
-    let mut config = plan.config(point);
-    config.looks = Looks::Every(Duration::from_us(1));
-    explain_run(&config, plan.library(point))
+    let explain = |point| {
+        let mut config = plan.config(point);
+        config.looks = Looks::Every(Duration::from_us(1));
+        explain_run(&config, plan.library(point))
+    };
+    plan.points().map(explain).collect()
 }
 
 /// Explains flows of this size and start between these hosts, sampled every 500 ns.
@@ -45,7 +47,7 @@ fn explained(run: &Explained, part: TimePart) -> f64 {
 const CONGESTED: &str = r#"
 title = "Whole runs"
 auto = "longest-path"
-seeds = 1
+seeds = 2
 stop = { flows = 400, time = "20ms" }
 
 [topology.fat-tree]
@@ -63,28 +65,26 @@ jitter = "1us"
 
 "#;
 
-/// Shares agree within three points. With this many samples, chance adds a few tenths; the rest is due to the different
-/// question: what a flow waits for now, rather than the cause found later. The difference is below one point where
-/// nothing is lost, and largest where losses follow each other. MELO may differ by four points: what it sends again
-/// while the first retransmission is on its way waits in queues when one looks, and delays nothing when one explains.
+/// Shares agree within three points, in the mean of two seeds: in single runs of MELO, timeouts differ by 1.7 to 3.0
+/// points. The difference is due to the different question: what a flow waits for now, rather than the cause found
+/// later. It is below one point where nothing is lost, and largest where losses follow each other.
 #[test]
 fn a_profile_is_what_explanations_add_up_to() {
     let presets = ["irn", "irn+pfc", "roce", "roce+pfc", "roce+dcqcn+pfc", "melo", "tcp", "eqds", "ndp"];
     let mut wrong = Vec::new();
     for preset in presets {
-        let run = often(CONGESTED, preset);
-        let profile = &run.record.time;
-        let total: Duration = run.flows.iter().map(|flow| flow.parts.total()).sum();
-        let all = sum(profile).total() as f64 / total.as_ps() as f64;
-        println!("{preset}: {} looks, all {all:.3}", profile.looks);
+        let runs = often(CONGESTED, preset);
+        let mean = |of: &dyn Fn(&Explained) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let both = |part| (mean(&|run| seen(run, part)), mean(&|run| explained(run, part)));
+        println!("{preset}");
         for part in TimePart::ALL {
-            let (a, b) = (seen(&run, part), explained(&run, part));
+            let (a, b) = both(part);
             if a > 0.0 || b > 0.0 {
                 println!("  {:14} {:6.2} % {:6.2} %", part.name(), a * 100.0, b * 100.0);
             }
         }
-        let mut compare = |name: &str, a: f64, b: f64| {
-            if (a - b).abs() > if preset == "melo" { 0.04 } else { 0.03 } {
+        let mut compare = |name: &str, (a, b): (f64, f64)| {
+            if (a - b).abs() > 0.03 {
                 wrong.push(format!("{preset} {name}: {a:.3} {b:.3}"));
             }
         };
@@ -96,13 +96,12 @@ fn a_profile_is_what_explanations_add_up_to() {
         let is_driven = ["eqds", "ndp"].contains(&preset);
         let together: Vec<&[TimePart]> = if is_driven { vec![busy, credit] } else { vec![busy] };
         for part in TimePart::ALL.into_iter().filter(|part| !together.concat().contains(part)) {
-            compare(part.name(), seen(&run, part), explained(&run, part));
+            compare(part.name(), both(part));
         }
         for parts in together {
             let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
-            let of_all = |of: &dyn Fn(TimePart) -> f64| parts.iter().map(|&part| of(part)).sum::<f64>();
-            let (a, b) = (of_all(&|part| seen(&run, part)), of_all(&|part| explained(&run, part)));
-            compare(&names.join(", "), a, b);
+            let sum = parts.iter().fold((0.0, 0.0), |sum, &part| (sum.0 + both(part).0, sum.1 + both(part).1));
+            compare(&names.join(", "), sum);
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -178,8 +178,8 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
     for stack in [Stack::Tcp, Stack::Dctcp] {
         for (gbps, senders) in [(25, 2), (25, 4), (100, 2), (100, 4), (400, 2), (400, 4)] {
             let size = 50_000 * gbps / u64::from(senders);
-            // The beginning lasts until the stacks' windows fill the link: 1 ms with two flows of DCTCP at 400 Gb/s, which
-            // their losses in slow start leave with less.
+            // The beginning lasts until the stacks' windows fill the link: 1 ms with two flows of DCTCP at 400 Gb/s,
+            // which their losses in slow start leave with less.
             let (short, long) = (run(stack, gbps, senders, 3 * size), run(stack, gbps, senders, 6 * size));
             let more = long.trims - short.trims.min(long.trims);
             let share = more as f64 / (long.data_sent - short.data_sent) as f64;

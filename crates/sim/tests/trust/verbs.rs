@@ -13,7 +13,7 @@ use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
-use selvedge_transport::recovery::melo::MeloConfig;
+use selvedge_transport::recovery::melo::{MeloConfig, Resend};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
 use crate::support::{Scene, Series, link, star};
@@ -152,7 +152,8 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
     let size = 4_000_000;
     let run = |scene: Scene, pool_bits| {
         let rto = Setting::Value(Duration::from_us(400));
-        let recovery = MeloConfig { rto, pool_bits, ..MeloConfig::default() };
+        // Each hole is sent once: what is sent again depends on when answers come, which differs here.
+        let recovery = MeloConfig { rto, pool_bits, resend: Resend::Once, ..MeloConfig::default() };
         let scene = scene.with(|config| config.transport.recovery = recovery.into()).with(losing(Affected::Data, 5));
         scene.finish().record.reordering
     };
@@ -162,7 +163,7 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
     // With applications, packets in order are not always acknowledged.
     let difference = plain.buffered.get().abs_diff(write.buffered.get());
     assert!(plain.pool_peak > 0 && difference < plain.buffered.get() / 10, "{plain:?}, {write:?}");
-    assert!(write.pool_peak.abs_diff(plain.pool_peak) <= 1 && write.pool_blocks == plain.pool_blocks, "{write:?}");
+    assert_eq!((write.pool_peak, write.pool_blocks), (plain.pool_peak, plain.pool_blocks));
     // Where the pool is small, answers need it, too.
     for verb in [Verb::Write, Verb::Read] {
         let small = run(asking(verb), 16);
