@@ -147,7 +147,8 @@ pub unsafe extern "C" fn selvedge_eqds_port(socket: &Socket) -> u16 {
     socket.port()
 }
 
-/// Returns the descriptor that is readable while there are messages.
+/// Returns the descriptor that is readable while there are messages, and at times once more after the last: set the
+/// socket nonblocking before waiting for it.
 ///
 /// # Safety
 /// `socket` must be open.

@@ -439,8 +439,10 @@ impl Socket {
 }
 
 impl AsFd for Socket {
-    /// Returns what is readable while there are messages, or when the daemon has gone. Nothing may be read
-    /// from it but by this socket's functions.
+    /// Returns what is readable while there are messages, or when the daemon has gone. It can still be readable
+    /// after the last message, if that was received before the daemon had woken its reader; programs that wait for it
+    /// set the socket nonblocking, as they do with the kernel's. Nothing may be read from it but by this socket's
+    /// functions.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.arrivals.as_fd()
     }
