@@ -155,12 +155,11 @@ class Bbr(Part):
 
 
 class Beside(Part):
-    """Workloads whose flows use TCP beside the configured transport, so that both share the network.
+    """Workloads whose flows use TCP beside the configured transport, RDMA or another TCP, so that both share the network.
 
     Args:
-        class_: Priority of these workloads' packets, 0 to 7; of all TCP packets where the transport is TCP
-            itself. Absent: the priority of all other data.
-        tcp: TCP of these workloads. Where the transport is TCP itself, `transport.tcp` counts instead.
+        class_: Priority of these workloads' packets, 0 to 7. Absent: the priority of all other data.
+        tcp: TCP of these workloads, also where the transport is TCP itself, with settings of its own.
         workloads: Workloads that use TCP, by their keys in `[workload]`: "incast", or "poisson\\[1\\]" where
             there are several.
     """

@@ -19,8 +19,8 @@ mod tcp;
 mod tests;
 pub mod verbs;
 
-pub use nic::{Handled, Incoming, Nic, NicParams, Train};
-pub use qp::{Completion, NicStats, Outgoing, Report};
+pub use nic::{Handled, Incoming, Nic, NicParams, TcpParams, Train};
+pub use qp::{Carrier, Completion, NicStats, Outgoing, Report};
 pub use rdma::{ConnectionParams, Ledger, VerbsParams, WireFormat};
 pub use slot::REQUESTS;
 pub use standing::{Received, Standing};

@@ -20,8 +20,17 @@ pub struct Outgoing {
     pub links: u32,
     /// The caller's name of the message, returned on completion.
     pub context: u32,
-    /// Whether the message uses TCP, configured by [`crate::NicParams::tcp`].
-    pub is_tcp: bool,
+    /// Who carries the message.
+    pub carrier: Carrier,
+}
+
+/// Carrier of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// The transport that the NIC is configured for: TCP where [`crate::NicParams::tcp`] is present.
+    Transport,
+    /// TCP beside that transport, configured by [`crate::NicParams::beside`].
+    Beside,
 }
 
 /// Completion of a message.

@@ -9,7 +9,7 @@ use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, R
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, Setting};
 use selvedge_wire::{Ack, AckKind, Packet, Repr};
 
-use crate::{Handled, Nic, NicParams, Outgoing};
+use crate::{Carrier, Handled, Nic, NicParams, Outgoing};
 
 pub(crate) fn params(qp_burst: u32) -> NicParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
@@ -32,11 +32,11 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
         receiver: ReceiverConfig { recovery },
         feedback: FeedbackConfig::default(),
         tcp: None,
+        beside: None,
         eqds: None,
         eqif: None,
         ndp: None,
         verbs: None,
-        tcp_ack_class: 0,
     }
 }
 
@@ -50,7 +50,7 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
         nic.open_sender(
             &cx,
             &params,
-            &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n, is_tcp: false },
+            &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n, carrier: Carrier::Transport },
         );
     }
     let mut packet = Packet::BLANK;
@@ -71,7 +71,8 @@ fn polled(polls_at_random: bool) -> Vec<(u32, Instant)> {
     let mut now = Instant::ZERO;
     for context in 0..4 {
         let size = Bytes::new(1_024) * 100;
-        let flow = Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context, is_tcp: false };
+        let flow =
+            Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context, carrier: Carrier::Transport };
         nic.open_sender(&Cx::at(now), &params, &flow);
     }
     let (mut packet, mut sent) = (Packet::BLANK, Vec::new());
@@ -134,7 +135,7 @@ fn roce(bdp_cap: Setting<u32>) -> NicParams {
 
 fn message(packets: u64) -> Outgoing {
     let size = Bytes::new(1_024) * packets;
-    Outgoing { dst: HostId(1), size, entropy: 7, links: 2, class: 0, context: 0, is_tcp: false }
+    Outgoing { dst: HostId(1), size, entropy: 7, links: 2, class: 0, context: 0, carrier: Carrier::Transport }
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) fn check(
     check_balancing(scenario)?;
     netrt::check(scenario, &mut warnings)?;
     ecn::check(scenario, network, &mut warnings)?;
-    transport::check(series, scenario, network, &mut warnings)?;
+    transport::check(scenario, network, &mut warnings)?;
     verbs::check(scenario)?;
     check_times(scenario)?;
     warnings.extend(reach::check(scenario, network));

@@ -1,4 +1,4 @@
-//! Traffic that shares a network with that of the configured transport.
+//! TCP that shares a network with the configured transport.
 
 use schemars::JsonSchema;
 use selvedge_transport::tcp::TcpConfig;
@@ -11,17 +11,16 @@ use crate::config::NicConfig;
 use crate::topology::Framing;
 use crate::workload::WorkloadSummary;
 
-/// Workloads whose flows use TCP beside the configured transport, so that both share the network.
+/// Workloads whose flows use TCP beside the configured transport, RDMA or another TCP, so that both share the network.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Beside {
     /// Workloads that use TCP, by their keys in `[workload]`: "incast", or "poisson\[1\]" where there are several.
     pub workloads: Vec<String>,
-    /// Priority of these workloads' packets, 0 to 7; of all TCP packets where the transport is TCP itself. Absent: the
-    /// priority of all other data.
+    /// Priority of these workloads' packets, 0 to 7. Absent: the priority of all other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// TCP of these workloads. Where the transport is TCP itself, `transport.tcp` counts instead.
+    /// TCP of these workloads, also where the transport is TCP itself, with settings of its own.
     #[serde(default)]
     pub tcp: TcpConfig,
 }

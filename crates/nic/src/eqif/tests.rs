@@ -12,7 +12,7 @@ use selvedge_wire::eqds::{Control, Flags};
 use selvedge_wire::{Packet, Repr};
 
 use crate::tests::params;
-use crate::{Completion, Nic, NicParams, Outgoing};
+use crate::{Carrier, Completion, Nic, NicParams, Outgoing, TcpParams};
 
 /// Rate of each NIC's link.
 const RATE: Rate = Rate::from_gbps(10);
@@ -51,7 +51,7 @@ fn speaking_with(
     roce.resolve(&fabric);
     let plain = params(1);
     NicParams {
-        tcp: Some(speaks),
+        beside: Some(TcpParams { config: speaks, ack_class: 0 }),
         eqif: eqds.eqif_params(&own, native.is_some()),
         eqds: Some(own),
         sender: SenderConfig { recovery: roce.into(), ..plain.sender },
@@ -99,12 +99,13 @@ impl World {
 
     fn flow(&mut self, src: u32, dst: u32, size: Bytes, is_tcp: bool) {
         let cx = Cx::at(self.now);
-        let message = Outgoing { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0, is_tcp };
+        let carrier = if is_tcp { Carrier::Beside } else { Carrier::Transport };
+        let message = Outgoing { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0, carrier };
         let (qp, _) = self.nics[src as usize].open_sender(&cx, &self.params, &message);
         let receiver = &mut self.nics[dst as usize];
-        match is_tcp {
-            true => receiver.open_tcp_receiver(&self.params, HostId(src), qp, size, 0),
-            false => receiver.open_receiver(&self.params, HostId(src), qp, size, 0),
+        match self.params.tcp_of(carrier) {
+            Some(tcp) => receiver.open_tcp_receiver(tcp, HostId(src), qp, size, 0),
+            None => receiver.open_receiver(&self.params, HostId(src), qp, size, 0),
         }
     }
 

@@ -36,7 +36,7 @@ use crate::echo::Echo;
 use crate::eqds::Tunnels;
 use crate::eqif::EqifSet;
 use crate::ndp;
-use crate::qp::{Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
+use crate::qp::{Carrier, Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
 use crate::rdma::{Rdma, VerbsParams};
 use crate::slot::{Owner, TCP};
 use crate::tcp::Flows;
@@ -77,8 +77,10 @@ pub struct NicParams {
     pub receiver: ReceiverConfig,
     /// Feedback that the receiving end gives to congestion control.
     pub feedback: FeedbackConfig,
-    /// Configuration of TCP flows, every "auto" resolved.
-    pub tcp: Option<TcpConfig>,
+    /// TCP of flows, if it is their transport.
+    pub tcp: Option<TcpParams>,
+    /// TCP of flows beside those of the transport, if there are any.
+    pub beside: Option<TcpParams>,
     /// Configuration of EQDS. If present, flows are messages in EQDS tunnels, unless `eqif` says that they have a
     /// stack.
     pub eqds: Option<EqdsParams>,
@@ -86,14 +88,30 @@ pub struct NicParams {
     pub eqif: Option<EqifParams>,
     /// Configuration of NDP, every "auto" resolved. If present, flows use NDP.
     pub ndp: Option<NdpConfig>,
-    /// Traffic class of TCP's acknowledgements.
-    pub tcp_ack_class: u8,
     /// Parameters of applications' queue pairs, where there are any. Then `data_classes` includes the class of
     /// acknowledgements, too.
     pub verbs: Option<VerbsParams>,
 }
 
+/// TCP of flows.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpParams {
+    /// Configuration of both ends, every "auto" resolved.
+    pub config: TcpConfig,
+    /// Traffic class of acknowledgements.
+    pub ack_class: u8,
+}
+
 impl NicParams {
+    /// Returns TCP's parameters, if it is TCP that `carrier` stands for.
+    #[inline]
+    pub fn tcp_of(&self, carrier: Carrier) -> Option<&TcpParams> {
+        match carrier {
+            Carrier::Transport => self.tcp.as_ref(),
+            Carrier::Beside => self.beside.as_ref(),
+        }
+    }
+
     /// Returns whether receivers leave expected packets without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
         self.feedback.is_silent() && !self.receiver.recovery.acknowledges_each()
@@ -222,8 +240,8 @@ impl Nic {
     }
 
     fn open_any_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
-        if let Some(config) = params.tcp.as_ref().filter(|_| message.is_tcp) {
-            return self.open_tcp_sender(cx, params, config, message);
+        if let Some(tcp) = params.tcp_of(message.carrier) {
+            return self.open_tcp_sender(cx, tcp, message);
         }
         if let Some(config) = &params.ndp {
             return self.open_ndp_sender(params, config, message);
@@ -300,13 +318,12 @@ impl Nic {
         self.by_peer.insert((src, qp), slot);
     }
 
-    /// Expects `size` bytes from the TCP flow `qp` of `src`. The NIC's parameters must configure TCP.
-    pub fn open_tcp_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        let Some(config) = &params.tcp else { return };
-        if config.subflows > 1 {
-            return self.accept_bundle(params, config, src, qp, size, context);
+    /// Expects `size` bytes from the TCP flow `qp` of `src`.
+    pub fn open_tcp_receiver(&mut self, tcp: &TcpParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
+        if tcp.config.subflows > 1 {
+            return self.accept_bundle(tcp, src, qp, size, context);
         }
-        let slot = self.accept_tcp(params, config, src, qp, size, context);
+        let slot = self.accept_tcp(tcp, src, qp, size, context);
         self.by_peer.insert((src, qp), slot);
     }
 
@@ -380,7 +397,7 @@ impl Nic {
 
     /// Returns how many bytes from the NIC's beginning packets touch; for drivers that prefetch them.
     pub fn busy_bytes(params: &NicParams) -> usize {
-        if params.tcp.is_some() || params.ndp.is_some() || params.verbs.is_some() {
+        if params.tcp.is_some() || params.beside.is_some() || params.ndp.is_some() || params.verbs.is_some() {
             size_of::<Self>()
         } else if params.eqds.is_some() {
             core::mem::offset_of!(Self, pools)

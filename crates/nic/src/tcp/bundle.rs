@@ -14,7 +14,7 @@ use selvedge_units::{Bytes, HostId, QpNumber, mix64};
 use selvedge_wire::{Packet, Tcp};
 
 use super::{Classes, Flow, count_arrival};
-use crate::nic::{Handled, Nic, NicParams, put};
+use crate::nic::{Handled, Nic, TcpParams, put};
 use crate::qp::{Completion, Outgoing};
 
 /// Flows of one NIC that have several subflows.
@@ -70,24 +70,18 @@ impl Bundles {
 
 impl Nic {
     #[cold]
-    pub(super) fn open_bundle(
-        &mut self,
-        cx: &Cx<'_>,
-        params: &NicParams,
-        config: &TcpConfig,
-        message: &Outgoing,
-    ) -> (QpNumber, u32) {
+    pub(super) fn open_bundle(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Outgoing) -> (QpNumber, u32) {
         let qp = self.name_qp();
-        for _ in 1..config.subflows {
+        for _ in 1..tcp.config.subflows {
             self.name_qp();
         }
         let bundle = Bundle {
-            config: *config,
+            config: tcp.config,
             is_opener: true,
             qp,
             peer: message.dst,
             entropy: message.entropy,
-            classes: Classes { data: message.class, ack: params.tcp_ack_class },
+            classes: Classes { data: message.class, ack: tcp.ack_class },
             context: message.context,
             left: message.size.get(),
             duplicates: 0,
@@ -102,23 +96,14 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn accept_bundle(
-        &mut self,
-        params: &NicParams,
-        config: &TcpConfig,
-        src: HostId,
-        qp: QpNumber,
-        size: Bytes,
-        context: u32,
-    ) {
-        let class = params.tcp_ack_class;
+    pub(crate) fn accept_bundle(&mut self, tcp: &TcpParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
         let bundle = Bundle {
-            config: *config,
+            config: tcp.config,
             is_opener: false,
             qp,
             peer: src,
             entropy: 0,
-            classes: Classes { data: class, ack: class },
+            classes: Classes { data: tcp.ack_class, ack: tcp.ack_class },
             context,
             left: size.get(),
             duplicates: 0,
@@ -126,7 +111,7 @@ impl Nic {
             turn: 0,
         };
         let at = put(&mut self.tcp.bundles.places, &mut self.tcp.bundles.free, Box::new(bundle));
-        for number in 0..u32::from(config.subflows) {
+        for number in 0..u32::from(tcp.config.subflows) {
             let slot = self.add_subflow(at);
             self.by_peer.insert((src, QpNumber(qp.0.wrapping_add(number))), slot);
         }

@@ -15,7 +15,7 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{SegmentContext, Stream, Tcp};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
-use crate::nic::{Due, Handled, Nic, NicParams, put};
+use crate::nic::{Due, Handled, Nic, TcpParams, put};
 use crate::qp::{Completion, NicStats, Outgoing};
 use crate::slot::TCP;
 use crate::standing::Standing;
@@ -196,19 +196,13 @@ pub(crate) struct InOrder {
 
 impl Nic {
     #[cold]
-    pub(crate) fn open_tcp_sender(
-        &mut self,
-        cx: &Cx<'_>,
-        params: &NicParams,
-        config: &TcpConfig,
-        message: &Outgoing,
-    ) -> (QpNumber, u32) {
-        if config.subflows > 1 {
-            return self.open_bundle(cx, params, config, message);
+    pub(crate) fn open_tcp_sender(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Outgoing) -> (QpNumber, u32) {
+        if tcp.config.subflows > 1 {
+            return self.open_bundle(cx, tcp, message);
         }
         let qp = self.name_qp();
-        let classes = Classes { data: message.class, ack: params.tcp_ack_class };
-        let mut flow = Flow::new(classes, config, true, qp, message.dst, message.size);
+        let classes = Classes { data: message.class, ack: tcp.ack_class };
+        let mut flow = Flow::new(classes, &tcp.config, true, qp, message.dst, message.size);
         (flow.entropy, flow.context) = (message.entropy, message.context);
         let slot = self.tcp.put(flow);
         if let Some(flow) = self.tcp.get_mut(slot, qp) {
@@ -219,18 +213,9 @@ impl Nic {
     }
 
     #[cold]
-    pub(crate) fn accept_tcp(
-        &mut self,
-        params: &NicParams,
-        config: &TcpConfig,
-        src: HostId,
-        qp: QpNumber,
-        size: Bytes,
-        context: u32,
-    ) -> u32 {
-        let class = params.tcp_ack_class;
-        let classes = Classes { data: class, ack: class };
-        let mut flow = Flow::new(classes, config, false, qp, src, size);
+    pub(crate) fn accept_tcp(&mut self, tcp: &TcpParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) -> u32 {
+        let classes = Classes { data: tcp.ack_class, ack: tcp.ack_class };
+        let mut flow = Flow::new(classes, &tcp.config, false, qp, src, size);
         flow.context = context;
         self.tcp.put(flow)
     }

@@ -14,14 +14,9 @@ use super::Finding;
 use super::eqds::{self, control_behind_data, pulled_beyond};
 use crate::scenario::Scenario;
 
-pub(super) fn check(
-    series: &str,
-    scenario: &Scenario,
-    network: &Network,
-    warnings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
+pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
-    check_beside(series, scenario, warnings)?;
+    check_beside(scenario, warnings)?;
     if let Some(eqds) = &transport.eqds {
         eqds::check(scenario, eqds, network, warnings)?;
     }
@@ -35,27 +30,13 @@ pub(super) fn check(
 }
 
 /// Checks `[beside]`: TCP that shares the network.
-fn check_beside(series: &str, scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
+fn check_beside(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let Some(Beside { tcp, class, .. }) = &scenario.beside else { return Ok(()) };
     if let Some(class) = class.filter(|&class| class > 7) {
         let message = format!("{class} is not a priority: they are 0 to 7");
         return Err(Finding::new("beside.class", message));
     }
-    check_tcp(scenario, tcp, "beside.tcp", warnings)?;
-    if scenario.transport.tcp.is_some() {
-        warnings.push(one_tcp(series, class));
-    }
-    Ok(())
-}
-
-/// Returns the error about `[beside]` where the other traffic is TCP, too.
-fn one_tcp(series: &str, class: &Option<u8>) -> Finding {
-    let priority = class.map_or(String::new(), |class| format!(", at priority {class} (beside.class)"));
-    let message = format!(
-        "in series \"{series}\" all workloads speak TCP as transport.tcp says{priority}: beside.tcp counts for nothing; \
-         leave the series out, or write under transport.tcp what is to count"
-    );
-    Finding::new("beside", message)
+    check_tcp(scenario, tcp, "beside.tcp", warnings)
 }
 
 /// Checks a loss recovery with a congestion control.

@@ -1,7 +1,9 @@
 //! Tests of warnings about scenarios that can run.
 
+use selvedge_units::{Duration, Setting};
+
 use super::{BASE, NO_SWITCH, extended, plan, with_sets};
-use crate::{Changes, Scenario};
+use crate::{Changes, PlannedSeries, Scenario};
 
 #[test]
 fn aimd_with_pfc_is_warned_about() {
@@ -104,17 +106,15 @@ fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
 }
 
 #[test]
-fn tcp_beside_tcp_is_said_to_be_one() {
+fn tcp_beside_tcp_has_settings_of_its_own() {
     let text = extended("[beside]\nworkloads = ['poisson']\nclass = 1\ntcp = { min-rto = '1ms' }\n");
-    let warnings = |series: &str| {
-        let changes = Changes { series: Some(series.into()), ..Changes::default() };
-        plan(&text, &changes).expect("the other series want it").warnings
-    };
-    assert_eq!(warnings("irn"), [""; 0]);
-    let [warning] = &warnings("irn,tcp")[..] else { panic!("expected one warning") };
-    let parts =
-        ["study.toml:9", "beside: in series \"tcp\"", "priority 1 (beside.class)", "beside.tcp counts for nothing"];
-    assert!(parts.iter().all(|part| warning.contains(part)), "{warning}");
+    let changes = Changes { series: Some("tcp".into()), ..with_sets(&["transport.tcp.min-rto='2ms'"]) };
+    let plan = plan(&text, &changes).expect("both are valid");
+    assert_eq!(plan.warnings, [""; 0]);
+    let PlannedSeries { scenario, transport, .. } = &plan.series[0];
+    let beside = scenario.beside.as_ref().map(|beside| beside.tcp.min_rto);
+    let ms = |ms| Setting::Value(Duration::from_ms(ms));
+    assert_eq!((beside, transport.tcp.map(|tcp| tcp.min_rto)), (Some(ms(1)), Some(ms(2))));
 }
 
 #[test]

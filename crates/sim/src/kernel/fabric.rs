@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::NicParams;
+use selvedge_nic::{Carrier, NicParams};
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::WindowSchedule;
@@ -64,11 +64,12 @@ pub(crate) struct FabricParams {
     pub(crate) paths: Arc<Paths>,
     pub(crate) inner: InnerNics,
     pub(crate) framing: Framing,
-    /// Whether each workload uses TCP.
-    pub(crate) tcp_workloads: Vec<bool>,
-    pub(crate) tcp_framing: Framing,
-    /// Class of TCP's data, where a flow has none of its own.
-    pub(crate) tcp_class: u8,
+    /// Carrier of each workload.
+    pub(crate) carriers: Vec<Carrier>,
+    /// How TCP beside the transport is framed.
+    pub(crate) beside_framing: Framing,
+    /// Class of its data, where a flow has none of its own.
+    pub(crate) beside_class: u8,
 }
 
 impl FabricParams {
@@ -87,10 +88,29 @@ impl FabricParams {
         }
         self.paths.class_of(src, dst).map_or(own, |class| &self.flows[class])
     }
+    /// Returns who carries the flows of a workload.
+    #[inline]
+    pub(crate) fn carrier_of(&self, workload: u16) -> Carrier {
+        self.carriers[usize::from(workload)]
+    }
     /// Returns whether flows of this workload use TCP.
     #[inline]
     pub(crate) fn speaks_tcp(&self, workload: u16) -> bool {
-        self.tcp_workloads[usize::from(workload)]
+        self.nic.tcp_of(self.carrier_of(workload)).is_some()
+    }
+    /// Returns how the payload of `carrier` is framed.
+    pub(crate) fn framing_of(&self, carrier: Carrier) -> Framing {
+        match carrier {
+            Carrier::Transport => self.framing,
+            Carrier::Beside => self.beside_framing,
+        }
+    }
+    /// Returns the class of `carrier`'s data, where a flow has none of its own.
+    pub(crate) fn class_of(&self, carrier: Carrier) -> u8 {
+        match carrier {
+            Carrier::Transport => self.class_of[8],
+            Carrier::Beside => self.beside_class,
+        }
     }
 }
 

@@ -239,7 +239,8 @@ impl Scan {
         self.by_pair = Found::new();
         self.has_followed = false;
         let fabric = &partitions[0].fabric;
-        let has_subflows = fabric.nic.tcp.as_ref().is_some_and(|tcp| tcp.subflows > 1);
+        let has_subflows =
+            [&fabric.nic.tcp, &fabric.nic.beside].into_iter().flatten().any(|tcp| tcp.config.subflows > 1);
         let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
         self.filter.clear();
         self.filter.resize(if is_filtered { 1 << (FILTER - 6) } else { 0 }, 0);

@@ -72,7 +72,10 @@ impl StallLimits {
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL);
         let in_a_row = 2.max(in_a_row - IN_A_ROW.start());
         let tcp = match (&config.transport.tcp, &config.beside) {
-            (Some(tcp), _) => Some(TcpWaits { first: tcp.max_rto, longest: tcp.max_rto, in_a_row }),
+            (Some(tcp), beside) => {
+                let longest = beside.as_ref().map_or(tcp.max_rto, |beside| tcp.max_rto.max(beside.tcp.max_rto));
+                Some(TcpWaits { first: longest, longest, in_a_row })
+            }
             (None, Some(beside)) => Some(TcpWaits::beside_rdma(&beside.tcp, in_a_row)),
             (None, None) => None,
         };

@@ -82,15 +82,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
         let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
         let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let is_tcp = self.fabric.speaks_tcp(spec.workload);
-        let framing = if is_tcp { self.fabric.tcp_framing } else { self.fabric.framing };
+        let carrier = self.fabric.carrier_of(spec.workload);
+        let framing = self.fabric.framing_of(carrier);
         let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, framing);
         let state = &mut self.hosts[host];
-        let own = if is_tcp { self.fabric.tcp_class } else { self.fabric.class_of[8] };
+        let own = self.fabric.class_of(carrier);
         let class = spec.priority.map_or(own, |priority| self.fabric.class_of[usize::from(priority)]);
         let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let context = state.sending.put(Sending { spec, qp: QpNumber(0), slot: 0, entropy, class });
-        let message = Outgoing { dst, size: spec.size, entropy, class, links, context, is_tcp };
+        let message = Outgoing { dst, size: spec.size, entropy, class, links, context, carrier };
         let params = self.fabric.flow_params(&state.params, src, dst);
         let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), params, &message);
         let sending = state.sending.get_mut(context);
@@ -148,12 +148,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
-                if self.fabric.speaks_tcp(row.workload) {
-                    // Both ends have equal settings.
-                    let nic = self.fabric.flow_params(&state.params, notice.from, state.id);
-                    state.nic.open_tcp_receiver(nic, notice.from, qp, row.size, context);
-                } else {
-                    state.nic.open_receiver(&state.params, notice.from, qp, row.size, context);
+                // Both ends of TCP have equal settings.
+                let sender = self.fabric.flow_params(&state.params, notice.from, state.id);
+                match sender.tcp_of(self.fabric.carrier_of(row.workload)) {
+                    Some(tcp) => state.nic.open_tcp_receiver(tcp, notice.from, qp, row.size, context),
+                    None => state.nic.open_receiver(&state.params, notice.from, qp, row.size, context),
                 }
             }
             News::Close { qp } => {

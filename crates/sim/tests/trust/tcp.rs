@@ -1,10 +1,10 @@
 //! TCP flows: closed forms and invariants.
 
-use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, TransportConfig, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
-use selvedge_sim::workload::{Fraction, Incast, Many, Pairs, Poisson, Senders, Sizes};
+use selvedge_sim::workload::{Fraction, HostRef, Hosts, Incast, Many, Pairs, Poisson, Senders, Sizes};
+use selvedge_sim::{Beside, SimConfig};
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{EqifConfig, TcpEqif};
 use selvedge_transport::tcp::TcpConfig;
@@ -92,6 +92,31 @@ fn slow_start_takes_the_rounds_that_it_takes() {
     let outcome = scene.flow(0, 1, 70 * 1_024, Duration::ZERO).finish();
     let fct = outcome.flow(0).fct().unwrap().as_us_f64();
     assert!((50.0..55.0).contains(&fct), "{fct} us");
+}
+
+/// Each settings' initial window shows in the time of its flow: that of the flow beside the transport, and the others'.
+#[test]
+fn tcp_beside_tcp_keeps_settings_of_its_own() {
+    let [narrow, wide] =
+        [2, 1_000].map(|packets| TcpConfig { initial_window: Setting::Value(packets), ..TcpConfig::default() });
+    let times = |own: TcpConfig, beside: Option<TcpConfig>, named: &str| {
+        let scene = speaking(Scene::new(star(&[link(100, 10_000); 3]), Series::Irn), own).with(|config| {
+            config.workload.incast = Many::from(Incast {
+                receiver: Some(HostRef::Number(2)),
+                ..Incast::of(Bytes::new(100_000), Senders::Hosts(Hosts(vec![HostRef::Number(1)])))
+            });
+            config.beside = beside.map(|tcp| Beside { workloads: vec![named.into()], class: Some(1), tcp });
+        });
+        let outcome = scene.flow(0, 2, 200_000, Duration::from_ms(1)).finish();
+        let time_of = |size| outcome.flows.iter().find(|row| row.size.get() == size).and_then(|row| row.fct()).unwrap();
+        [time_of(100_000), time_of(200_000)]
+    };
+    let ([n0, n1], [w0, w1]) = (times(narrow, None, ""), times(wide, None, ""));
+    assert!(w0 < n0 && w1 < n1);
+    assert_eq!(times(narrow, Some(wide), "incast"), [w0, n1]);
+    assert_eq!(times(wide, Some(narrow), "incast"), [n0, w1]);
+    assert_eq!(times(narrow, Some(wide), "flows"), [n0, w1]);
+    assert_eq!(times(wide, Some(narrow), "flows"), [w0, n1]);
 }
 
 /// Many flows whose timeouts have grown send in turn, a few at a time, for hours.

@@ -12,9 +12,9 @@ pub(super) struct Classes {
     pub(super) all_data: u8,
     pub(super) ack: u8,
     pub(super) cnp: u8,
-    /// Classes of TCP's data and of its acknowledgements.
-    pub(super) tcp: u8,
-    pub(super) tcp_ack: u8,
+    /// Classes of data and of acknowledgements of TCP beside the transport.
+    pub(super) beside: u8,
+    pub(super) beside_ack: u8,
     pub(super) count: u32,
     priorities: Vec<u8>,
 }
@@ -41,8 +41,8 @@ impl Classes {
                 .fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
             ack: index(nic.ack_class),
             cnp: index(nic.cnp_class),
-            tcp: guest.map_or(index(nic.data_class), index),
-            tcp_ack: guest.map_or(index(nic.ack_class), index),
+            beside: guest.map_or(index(nic.data_class), index),
+            beside_ack: guest.map_or(index(nic.ack_class), index),
             count: priorities.len() as u32,
             priorities,
         })

@@ -22,7 +22,7 @@ use self::lookahead::Lookahead;
 use self::numbering::Numbering;
 pub use self::numbering::{port_infos, ports_of_links};
 use self::populate::populate;
-use self::shared::{fabric, flows, nics, tcp_workloads};
+use self::shared::{carriers, fabric, flows, nics};
 use self::visit_order::visit_order;
 use super::calendar::Calendar;
 use super::partition::Partition;
@@ -77,12 +77,12 @@ pub(crate) fn build_with<const RECORDED: bool>(
     let lookahead = Lookahead::new(config, &numbering.ports, is_free, parallel.in_turns);
     let cut = Cut::new(graph, &numbering.ports, if is_free { parallel.partitions.max(1) } else { 1 });
 
-    let tcp_workloads = tcp_workloads(config, &workload.summaries)?;
+    let carriers = carriers(config, &workload.summaries)?;
     let classes = Classes::of(config, &workload.summaries)?;
     let has_verbs = !workload.postings.is_empty();
     let nics = nics(config, &classes, has_verbs)?;
     let flows = flows(config, &classes, has_verbs)?;
-    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &lookahead, tcp_workloads)?);
+    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &lookahead, carriers)?);
     let forwarding = Arc::new(forwarding(config, routes)?);
     let empty = |index| {
         let sides = cut.sides(index, &lookahead.sides);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::NicParams;
+use selvedge_nic::{Carrier, NicParams, TcpParams};
 use selvedge_transport::eqds::{EqdsParams, Policy};
 use selvedge_units::{Bytes, HostId, Rate};
 use selvedge_wire::Hole;
@@ -10,7 +10,7 @@ use selvedge_wire::verbs::Headers;
 
 use super::classes::Classes;
 use super::cut::Cut;
-use super::frames::tcp_framing;
+use super::frames::beside_framing;
 use super::lookahead::Lookahead;
 use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig};
 use crate::error::ConfigError;
@@ -21,14 +21,11 @@ use crate::net::{fair, trimming};
 use crate::topology::InnerNics;
 use crate::workload::WorkloadSummary;
 
-/// Returns whether TCP carries each workload.
-pub(super) fn tcp_workloads(config: &SimConfig, summaries: &[WorkloadSummary]) -> Result<Vec<bool>, ConfigError> {
-    match &config.beside {
-        Some(beside) if config.transport.tcp.is_none() => {
-            beside.which(summaries).map_err(|error| error.within("beside"))
-        }
-        _ => Ok(vec![config.transport.tcp.is_some(); summaries.len()]),
-    }
+/// Returns the carrier of each workload.
+pub(super) fn carriers(config: &SimConfig, summaries: &[WorkloadSummary]) -> Result<Vec<Carrier>, ConfigError> {
+    let Some(beside) = &config.beside else { return Ok(vec![Carrier::Transport; summaries.len()]) };
+    let which = beside.which(summaries).map_err(|error| error.within("beside"))?;
+    Ok(which.into_iter().map(|is_beside| if is_beside { Carrier::Beside } else { Carrier::Transport }).collect())
 }
 
 /// Returns the parameters of NICs, by the rate of their hosts' links.
@@ -86,8 +83,8 @@ fn nic(
         ecn_capable: config.switch.ecn.enabled.resolve(|| false),
         sender: transport.sender(nic),
         receiver: transport.receiver(),
-        tcp: transport.tcp.or(beside.as_ref().map(|beside| beside.tcp)),
-        tcp_ack_class: classes.tcp_ack,
+        tcp: transport.tcp.map(|config| TcpParams { config, ack_class: classes.ack }),
+        beside: beside.as_ref().map(|beside| TcpParams { config: beside.tcp, ack_class: classes.beside_ack }),
         eqds,
         eqif,
         ndp: transport.ndp,
@@ -112,7 +109,7 @@ pub(super) fn fabric(
     flows: Vec<Arc<NicParams>>,
     cut: &Cut,
     lookahead: &Lookahead,
-    tcp_workloads: Vec<bool>,
+    carriers: Vec<Carrier>,
 ) -> Result<FabricParams, ConfigError> {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
     let pfc = &config.switch.pfc;
@@ -174,8 +171,8 @@ pub(super) fn fabric(
         paths: Arc::clone(&config.paths),
         inner: InnerNics::new(graph, routes.ports()),
         framing: config.nic.framing(&config.transport),
-        tcp_workloads,
-        tcp_framing: tcp_framing(config),
-        tcp_class: classes.tcp,
+        carriers,
+        beside_framing: beside_framing(config),
+        beside_class: classes.beside,
     })
 }
