@@ -16,6 +16,8 @@ pub struct EqifReport {
     pub left: u64,
     pub wait_mean_us: Option<f64>,
     pub peak_bytes: u64,
+    pub in_flight_bytes: u64,
+    pub reordering: u64,
 }
 
 impl From<&EqifTotals> for EqifReport {
@@ -29,6 +31,8 @@ impl From<&EqifTotals> for EqifReport {
             left: totals.left,
             wait_mean_us: (totals.left > 0).then(|| totals.waited.as_us_f64() / totals.left as f64),
             peak_bytes: totals.peak.get(),
+            in_flight_bytes: totals.in_flight.get(),
+            reordering: totals.reordering,
         }
     }
 }

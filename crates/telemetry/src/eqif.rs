@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Duration};
 
-/// Counters of the sending EQIFs of all hosts; zero where no stack has an EQIF.
+/// Counters of the EQIFs of all hosts; zero where no stack has an EQIF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EqifTotals {
     /// Packets dropped because the queue was full, or by RED.
@@ -21,6 +21,11 @@ pub struct EqifTotals {
     pub waited: Duration,
     /// Largest length of a single queue, over all hosts.
     pub peak: Bytes,
+    /// Most that one host had in flight, in all its tunnels together: sent, kept for retransmission, and neither
+    /// acknowledged nor lost.
+    pub in_flight: Bytes,
+    /// Most packets in the reorder queue of a single tunnel.
+    pub reordering: u64,
 }
 
 impl EqifTotals {
@@ -34,5 +39,7 @@ impl EqifTotals {
         self.left += other.left;
         self.waited = self.waited.saturating_add(other.waited);
         self.peak = self.peak.max(other.peak);
+        self.in_flight = self.in_flight.max(other.in_flight);
+        self.reordering = self.reordering.max(other.reordering);
     }
 }

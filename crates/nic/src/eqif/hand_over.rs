@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
-use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, RdmaEqif};
+use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, Offered, RdmaEqif};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
 use selvedge_wire::{Ecn, Packet, Repr};
 
@@ -136,7 +136,10 @@ impl Nic {
         let (Some(tcp), Some(eqifs)) = (&eqif.tcp, &mut self.eqifs) else { return };
         let carrier = eqifs.carrier_to(segment.dst, OF_TCP, segment.entropy);
         let queue = &mut eqifs.outbound[carrier as usize].queue;
-        let offer = queue.offer(tcp, cx.now, eqif.tunnel.pull_interval, segment.ecn != Ecn::NotCapable);
+        let bytes = u32::from(segment.frame) + eqif.tunnel.header;
+        let flow = matches!(&segment.repr, Repr::Tcp(tcp) if !tcp.is_backward()).then_some(segment.qp.0);
+        let offered = Offered { flow, bytes, ecn_capable: segment.ecn != Ecn::NotCapable };
+        let offer = queue.offer(tcp, cx.now, eqif.tunnel.pull_interval, offered);
         match offer {
             Offer::Dropped => {
                 eqifs.stats.dropped += 1;

@@ -64,6 +64,8 @@ pub(crate) struct EqifSet {
     /// Number of packets at the front of the NIC's control packets that are known to belong to no stack.
     staying: usize,
     stats: EqifTotals,
+    /// Bytes in flight in all tunnels.
+    in_flight: u64,
 }
 
 impl EqifSet {
@@ -81,6 +83,7 @@ impl EqifSet {
             engine: Engine::new(),
             staying: 0,
             stats: EqifTotals::default(),
+            in_flight: 0,
         }
     }
 

@@ -101,6 +101,7 @@ impl Nic {
         let arrival = Arrival { packet, data, cargo };
         let deliver = |packet| arrived.push_back(packet);
         let (disposition, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
+        eqifs.stats.reordering = eqifs.stats.reordering.max(state.end.receiver.waiting() as u64);
         self.arm_pacer();
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));

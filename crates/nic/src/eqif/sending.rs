@@ -20,6 +20,8 @@ pub(super) struct EgressTunnel {
     eqif: u8,
     dst: HostId,
     paths: Paths,
+    /// Bytes in flight that [`EqifSet::in_flight`] includes.
+    in_flight: u64,
     /// Contribution of the tunnel to the engine's backlog.
     pub(super) pressure: QueuePressure,
     /// Whether the tunnel is in the schedule.
@@ -48,6 +50,7 @@ impl EqifSet {
             eqif,
             dst,
             paths: Paths::new(entropy.into()),
+            in_flight: 0,
             pressure: QueuePressure::default(),
             queued: false,
             armed: UNARMED,
@@ -283,6 +286,9 @@ impl Nic {
         debug_assert!(params.eqif.is_some());
         let Some(eqifs) = &mut self.eqifs else { return };
         let state = &mut eqifs.outbound[carrier as usize];
+        let in_flight = state.sender.in_flight();
+        eqifs.in_flight = eqifs.in_flight + in_flight - core::mem::replace(&mut state.in_flight, in_flight);
+        eqifs.stats.in_flight = eqifs.stats.in_flight.max(Bytes::new(eqifs.in_flight));
         let at = state.sender.poll_timeout();
         let arms = at < state.armed;
         if arms {

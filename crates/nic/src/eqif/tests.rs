@@ -11,6 +11,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting, Toggle, mi
 use selvedge_wire::eqds::{Control, Flags};
 use selvedge_wire::{Packet, Repr};
 
+use super::EqifSet;
 use crate::tests::params;
 use crate::{Carrier, Completion, Nic, NicParams, Outgoing, TcpParams};
 
@@ -201,6 +202,12 @@ fn whatever_links_do_every_octet_comes_out_once() {
             assert_eq!(world.completions, flows, "{faults} of 1000, {tcp:?}, {rdma:?}");
             let goodput: u64 = (0..3).map(|host| world.goodput(host)).sum();
             assert_eq!(goodput, flows as u64 * size.get());
+            for nic in &world.nics {
+                let EqifSet { in_flight, stats, .. } = nic.eqifs.as_deref().expect("stacks with tunnels");
+                assert_eq!(*in_flight, 0);
+                assert!((1..3 * 300_000).contains(&stats.in_flight.get()), "{stats:?}");
+                assert!(faults > 0 || stats.reordering == 0, "{stats:?}");
+            }
         }
     }
 }

@@ -350,6 +350,20 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.eqif.peak_bytes as f64 / 1e3),
     },
     Metric {
+        name: "eqif_in_flight_kb",
+        title: "in flight in tunnels, peak",
+        unit: Unit::Kb,
+        meaning: "KB that one host had in flight at most, in all tunnels of its stacks (EQDS)",
+        of: |point| Some(point.run.eqif.in_flight_bytes as f64 / 1e3),
+    },
+    Metric {
+        name: "eqif_reordering",
+        title: "reorder queue, peak",
+        unit: Unit::Count,
+        meaning: "packets in the reorder queue of one tunnel at most, where stacks send through tunnels (EQDS)",
+        of: |point| Some(point.run.eqif.reordering as f64),
+    },
+    Metric {
         name: "cnps",
         title: "CNPs",
         unit: Unit::Count,

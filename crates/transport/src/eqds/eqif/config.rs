@@ -52,6 +52,11 @@ pub struct TcpEqif {
     /// Packets that may wait for one destination, at least 1. Default: "auto", 100 (section 8.5), or three windows
     /// (`window`) where that is more: at least one is needed for full rate (appendix B).
     pub limit: Setting<u32>,
+    /// Bytes up to which packets with data of one connection that wait behind each other count as one, for `limit` and
+    /// `red`: super-packets of segmentation offload, which stacks hand over whole. Linux has 64 KB. Absent: each packet
+    /// counts for itself.
+    #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
+    pub super_packet: Option<Bytes>,
     /// Marking of ECN-capable packets.
     pub red: Red,
     /// Service of the tunnels. Default: "auto", as `ordered` says.
@@ -62,7 +67,13 @@ pub struct TcpEqif {
 
 impl Default for TcpEqif {
     fn default() -> Self {
-        Self { limit: Setting::Auto, red: Red::default(), service: Service::Auto, share: Share::default() }
+        Self {
+            limit: Setting::Auto,
+            super_packet: None,
+            red: Red::default(),
+            service: Service::Auto,
+            share: Share::default(),
+        }
     }
 }
 

@@ -18,5 +18,5 @@ mod tests;
 
 pub use backlog::{Backlog, QueuePressure};
 pub use config::{BackPressure, CnpConfig, EqifConfig, EqifParams, PauseConfig, RdmaEqif, Red, Share, TcpEqif};
-pub use queue::{Offer, Queue};
+pub use queue::{Offer, Offered, Queue};
 pub use schedule::Schedule;

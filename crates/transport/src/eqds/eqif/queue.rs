@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_units::{Duration, Instant};
+use selvedge_units::{Bytes, Duration, Instant};
 
 use super::super::clock::rebase;
 use super::config::{Red, TcpEqif};
@@ -13,11 +13,35 @@ use super::spacing::Spacing;
 pub struct Queue<H> {
     packets: VecDeque<(H, u32)>,
     bytes: u64,
+    /// Super-packets that the packets form, where they do.
+    units: VecDeque<Unit>,
     /// RED's average length, in units of 2^-16 packets.
     average: u64,
     /// Start of the current idle period, while the queue is empty.
     idle_since: Instant,
     marks: Spacing,
+}
+
+/// A super-packet.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    flow: Option<u32>,
+    /// Packets that have not left.
+    packets: u32,
+    /// Bytes of all packets that have joined.
+    bytes: u64,
+    is_marked: bool,
+}
+
+/// A packet that a stack hands over.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Connection whose data the packet carries; `None` if it carries none.
+    pub flow: Option<u32>,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Whether the packet may be marked.
+    pub ecn_capable: bool,
 }
 
 /// The verdict on an offered packet.
@@ -34,13 +58,20 @@ pub enum Offer {
 impl<H> Queue<H> {
     /// Creates an empty queue.
     pub const fn new() -> Self {
-        Self { packets: VecDeque::new(), bytes: 0, average: 0, idle_since: Instant::ZERO, marks: Spacing(0) }
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+            units: VecDeque::new(),
+            average: 0,
+            idle_since: Instant::ZERO,
+            marks: Spacing(0),
+        }
     }
 
-    /// Returns the number of waiting packets.
+    /// Returns the number of waiting packets, or of super-packets where packets form some.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.packets.len() as u32
+        if self.units.is_empty() { self.packets.len() as u32 } else { self.units.len() as u32 }
     }
     /// Returns whether the queue is empty.
     #[inline]
@@ -65,7 +96,10 @@ impl<H> Queue<H> {
 
     /// Decides the fate of an arriving packet; the caller must [`push`](Queue::push) one that is queued. One packet
     /// leaves per `interval` while any wait.
-    pub fn offer(&mut self, eqif: &TcpEqif, now: Instant, interval: Duration, ecn_capable: bool) -> Offer {
+    pub fn offer(&mut self, eqif: &TcpEqif, now: Instant, interval: Duration, packet: Offered) -> Offer {
+        if let Some(offer) = eqif.super_packet.and_then(|most| self.join(most, packet)) {
+            return offer;
+        }
         if self.is_empty() {
             self.age(&eqif.red, now, interval);
         }
@@ -73,11 +107,26 @@ impl<H> Queue<H> {
         if self.len() >= eqif.limit() {
             return Offer::Dropped;
         }
-        match (marks, ecn_capable, eqif.red.drops) {
+        let offer = match (marks, packet.ecn_capable, eqif.red.drops) {
             (true, true, _) => Offer::Marked,
-            (true, false, true) => Offer::Dropped,
+            (true, false, true) => return Offer::Dropped,
             _ => Offer::Taken,
+        };
+        if eqif.super_packet.is_some() {
+            let Offered { flow, bytes, .. } = packet;
+            self.units.push_back(Unit { flow, packets: 1, bytes: bytes.into(), is_marked: offer == Offer::Marked });
         }
+        offer
+    }
+
+    /// Adds a packet to the last super-packet, if that is of the same connection and has room within `most` bytes. The
+    /// super-packet was taken as a whole, and its mark is that of all its packets.
+    fn join(&mut self, most: Bytes, packet: Offered) -> Option<Offer> {
+        let joined = |unit: &Unit| unit.bytes + u64::from(packet.bytes);
+        let fits = |unit: &&mut Unit| unit.flow == packet.flow && joined(unit) <= most.get();
+        let unit = self.units.back_mut().filter(|unit| packet.flow.is_some() && fits(unit))?;
+        (unit.packets, unit.bytes) = (unit.packets + 1, joined(unit));
+        Some(if unit.is_marked && packet.ecn_capable { Offer::Marked } else { Offer::Taken })
     }
 
     /// Ages the average over an idle period: as if packets had arrived throughout and found an empty queue (Floyd and
@@ -124,6 +173,7 @@ impl<H> Queue<H> {
     /// Removes and returns all packets.
     pub fn drain(&mut self) -> impl Iterator<Item = (H, u32)> {
         self.bytes = 0;
+        self.units.clear();
         core::mem::take(&mut self.packets).into_iter()
     }
 
@@ -139,6 +189,12 @@ impl<H> Queue<H> {
     pub fn pop(&mut self, now: Instant) -> Option<(H, u32)> {
         let first = self.packets.pop_front()?;
         self.bytes -= u64::from(first.1);
+        if let Some(unit) = self.units.front_mut() {
+            unit.packets -= 1;
+            if unit.packets == 0 {
+                self.units.pop_front();
+            }
+        }
         self.idle_since = now;
         Some(first)
     }

@@ -19,7 +19,12 @@ fn queue_of(packets: u32) -> Queue<u32> {
 /// Offers `packets` packets one after another to a queue of `length` packets; returns the verdicts.
 fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
     let mut queue = queue_of(length);
-    (0..packets).map(|_| queue.offer(eqif, Instant::ZERO, EACH, ecn_capable)).collect()
+    (0..packets).map(|_| queue.offer(eqif, Instant::ZERO, EACH, packet(ecn_capable))).collect()
+}
+
+/// Returns a packet of 1,000 bytes with data of connection 7.
+fn packet(ecn_capable: bool) -> Offered {
+    Offered { flow: Some(7), bytes: 1_000, ecn_capable }
 }
 
 /// Returns the defaults, resolved for a tunnel's window of `packets` packets.
@@ -54,6 +59,38 @@ fn a_full_queue_drops_what_comes() {
     assert_eq!(offers(&eqif, 4, false, 1), [Offer::Taken]);
     assert_eq!(offers(&eqif, 5, false, 1), [Offer::Dropped]);
     assert_eq!(offers(&eqif, 5, true, 1), [Offer::Dropped], "marks make no room");
+}
+
+#[test]
+fn packets_of_a_connection_count_as_one_super_packet() {
+    let red = Red { min: Setting::Value(2), max: Setting::Value(2), ..Red::default() };
+    let eqif = TcpEqif { limit: Setting::Value(3), super_packet: Some(Bytes::new(4_000)), red, ..with_window(10) };
+    let mut queue = Queue::new();
+    let mut hand_over = |queue: &mut Queue<Option<u32>>, flow, times| {
+        let packet = Offered { flow, ..packet(true) };
+        let verdicts = (0..times).map(|_| {
+            let verdict = queue.offer(&eqif, Instant::ZERO, EACH, packet);
+            if verdict != Offer::Dropped {
+                queue.push(flow, 1_000);
+            }
+            verdict
+        });
+        verdicts.collect::<Vec<_>>()
+    };
+    // Four packets fill a super-packet; another connection begins its own; so does each packet without data.
+    assert_eq!(hand_over(&mut queue, Some(1), 5), [Offer::Taken; 5]);
+    assert_eq!((queue.len(), queue.bytes()), (2, 5_000));
+    assert_eq!(hand_over(&mut queue, Some(2), 1), [Offer::Marked], "it finds two");
+    // What joins has the mark of what it joins, and finds room where a new one would not.
+    assert_eq!(hand_over(&mut queue, Some(2), 3), [Offer::Marked; 3]);
+    assert_eq!(hand_over(&mut queue, Some(2), 1), [Offer::Dropped]);
+    assert_eq!(hand_over(&mut queue, None, 1), [Offer::Dropped]);
+    // A super-packet leaves with its last packet.
+    let lengths: Vec<u32> = core::iter::from_fn(|| queue.pop(Instant::ZERO).map(|_| queue.len())).collect();
+    assert_eq!(lengths, [3, 3, 3, 2, 1, 1, 1, 1, 0]);
+    assert_eq!(hand_over(&mut queue, None, 2), [Offer::Taken; 2]);
+    assert_eq!(queue.len(), 2);
+    assert_eq!((queue.drain().count(), queue.len()), (2, 0));
 }
 
 #[test]
@@ -109,10 +146,10 @@ fn an_average_ages_while_nothing_waits() {
     // Packets arriving at an empty queue until one is not marked; the queue was 30 long and has been idle since.
     let marked_after = |us| {
         let mut queue = queue_of(30);
-        (0..200).for_each(|_| _ = queue.offer(&eqif, Instant::ZERO, EACH, true));
+        (0..200).for_each(|_| _ = queue.offer(&eqif, Instant::ZERO, EACH, packet(true)));
         while queue.pop(Instant::ZERO).is_some() {}
         let now = Instant::ZERO + Duration::from_us(us);
-        (0..100).take_while(|_| queue.offer(&eqif, now, EACH, true) == Offer::Marked).count()
+        (0..100).take_while(|_| queue.offer(&eqif, now, EACH, packet(true)) == Offer::Marked).count()
     };
     // 30 (15/16)^n is below 6 from the 25th packet on, whether the packets arrived or were only inferred.
     assert_eq!([0, 1, 10, 23, 24, 1_000_000].map(marked_after), [24, 23, 14, 1, 0, 0]);
