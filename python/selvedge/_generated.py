@@ -3083,6 +3083,9 @@ class TcpEqif(Part):
         red: Marking of ECN-capable packets.
         service: Service of the tunnels. Default: "auto", as `ordered` says.
         share: Share of the uplink.
+        super_packet: Bytes up to which packets with data of one connection that wait behind each other count as
+            one, for `limit` and `red`: super-packets of segmentation offload, which stacks hand over whole. Linux
+            has 64 KB. Absent: each packet counts for itself.
     """
 
     _path = 'transport.eqds.eqif.tcp'
@@ -3092,6 +3095,7 @@ class TcpEqif(Part):
         'red': ('red', ''),
         'service': ('service', ''),
         'share': ('share', ''),
+        'super_packet': ('super-packet', ''),
     }
 
     def __init__(
@@ -3101,6 +3105,7 @@ class TcpEqif(Part):
         red: "Red" | Mapping[str, Any] | None = None,
         service: Literal["auto"] | Literal["ordered"] | Literal["unordered"] | Literal["unreliable"] | None = None,
         share: "Share" | Mapping[str, Any] | None = None,
+        super_packet: str | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
@@ -3108,6 +3113,7 @@ class TcpEqif(Part):
             red=red,
             service=service,
             share=share,
+            super_packet=super_packet,
         )
 
 

@@ -177,8 +177,8 @@ fn a_file_is_readable_while_there_are_messages() {
     server.set_nonblocking(true);
     let mut buffer = [0; 8];
     for turn in 0..200 {
-        // A message that is taken before the daemon has woken its reader leaves that wake-up behind: one for each message
-        // at most.
+        // A message that is taken before the daemon has woken its reader leaves that wake-up behind: one for each
+        // message at most.
         let mut looks = 0;
         while {
             assert_eq!(server.recv(&mut buffer, None).unwrap_err().kind(), ErrorKind::WouldBlock);

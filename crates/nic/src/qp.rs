@@ -20,7 +20,7 @@ pub struct Outgoing {
     pub links: u32,
     /// The caller's name of the message, returned on completion.
     pub context: u32,
-    /// Who carries the message.
+    /// Carrier of the message.
     pub carrier: Carrier,
 }
 
