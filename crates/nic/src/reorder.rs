@@ -5,15 +5,20 @@ use alloc::vec::Vec;
 
 use selvedge_units::Seq;
 
+/// Slots of a table when the first packet is kept.
+const FIRST: usize = 16;
+
 /// Reorder buffer of one direction of a connection, in the host's memory. Packet `seq` is kept in slot `seq mod slots`,
 /// with its payload and its destination of type `D`; the receiver decides which packets are kept, and when they leave.
 ///
-/// The table of slots is allocated when the first packet is kept. Memory for payload comes from [`Spare`] and returns
-/// there, so that a NIC with many connections has as much of it as packets have ever waited at one time.
+/// The table of slots begins small and is doubled, up to `slots`, whenever two kept packets would have one slot, so that
+/// a connection has memory for as many slots as its packets have ever waited apart. Memory for payload comes from
+/// [`Spare`] and returns there, so that a NIC has as much of it as packets of all its connections have ever waited at
+/// one time.
 #[derive(Debug)]
 pub struct ReorderBuffer<D> {
-    slots: u32,
-    table: Vec<Option<Kept<D>>>,
+    slots: usize,
+    table: Vec<Option<(Seq, Kept<D>)>>,
 }
 
 /// A packet in a reorder buffer.
@@ -34,41 +39,56 @@ pub struct Spare(Vec<Vec<u8>>);
 impl<D> ReorderBuffer<D> {
     /// Creates an empty buffer of `slots` slots; 0 for schemes that keep no packets.
     pub fn new(slots: u32) -> Self {
-        Self { slots, table: Vec::new() }
+        Self { slots: slots as usize, table: Vec::new() }
     }
     /// Returns whether the buffer has slots: the scheme delivers packets in order.
     pub fn has_slots(&self) -> bool {
         self.slots > 0
     }
 
-    fn slot(&mut self, seq: Seq) -> Option<&mut Option<Kept<D>>> {
-        let at = seq.index().checked_rem(u64::from(self.slots))?;
+    /// Returns the slot of packet `seq`; `None` if there is no table.
+    fn slot(&mut self, seq: Seq) -> Option<&mut Option<(Seq, Kept<D>)>> {
+        let at = seq.index().checked_rem(self.table.len() as u64)?;
         self.table.get_mut(at as usize)
+    }
+    /// Returns whether another packet has the slot of packet `seq`, or there is no slot.
+    fn is_taken(&mut self, seq: Seq) -> bool {
+        self.slot(seq).is_none_or(|slot| slot.as_ref().is_some_and(|(other, _)| *other != seq))
+    }
+    fn grow(&mut self) {
+        let length = (self.table.len() * 2).max(FIRST).min(self.slots);
+        let mut table = Vec::new();
+        table.resize_with(length, || None);
+        for (seq, kept) in core::mem::replace(&mut self.table, table).into_iter().flatten() {
+            if let Some(slot) = self.slot(seq) {
+                *slot = Some((seq, kept));
+            }
+        }
     }
 
     /// Keeps packet `seq` with `length` bytes of payload for `destination`; `write` appends the payload to an empty
     /// vector. Without slots, nothing is kept.
     pub fn keep(&mut self, seq: Seq, destination: D, length: u32, spare: &mut Spare, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.table.is_empty() {
-            self.table.resize_with(self.slots as usize, || None);
+        while self.is_taken(seq) && self.table.len() < self.slots {
+            self.grow();
         }
         let Some(slot) = self.slot(seq) else { return };
-        let before = slot.take().map(|kept| kept.payload);
+        let before = slot.take().map(|(_, kept)| kept.payload);
         let mut payload = before.or_else(|| spare.0.pop()).unwrap_or_default();
         payload.clear();
         write(&mut payload);
-        *slot = Some(Kept { destination, length, payload });
+        *slot = Some((seq, Kept { destination, length, payload }));
     }
 
     /// Removes and returns packet `seq`, if it is kept. The caller copies its payload on, and then returns the memory
     /// ([`Spare::give`]).
     pub fn take(&mut self, seq: Seq) -> Option<Kept<D>> {
-        self.slot(seq)?.take()
+        self.slot(seq)?.take_if(|(kept, _)| *kept == seq).map(|(_, kept)| kept)
     }
 
     /// Removes all packets, and frees the table.
     pub fn clear(&mut self, spare: &mut Spare) {
-        for kept in self.table.drain(..).flatten() {
+        for (_, kept) in self.table.drain(..).flatten() {
             spare.give(kept.payload);
         }
         self.table = Vec::new();
@@ -125,5 +145,19 @@ mod tests {
         let mut none = ReorderBuffer::new(0);
         keep(&mut none, &mut spare, 1);
         assert!(!none.has_slots() && none.take(Seq::new(1)).is_none());
+    }
+
+    #[test]
+    fn the_table_grows_when_two_packets_would_have_one_slot() {
+        let (mut buffer, mut spare) = (ReorderBuffer::new(1_000), Spare::default());
+        let lengths = [(100, 16), (115, 16), (116, 32), (131, 32), (132, 64), (612, 1_000)].map(|(seq, length)| {
+            keep(&mut buffer, &mut spare, seq);
+            assert_eq!(buffer.table.len(), length, "packets 100 to {seq}");
+            seq
+        });
+        for seq in lengths {
+            assert_eq!(buffer.take(Seq::new(seq)).map(|kept| kept.destination), Some(seq * 10));
+        }
+        assert!(buffer.table.iter().all(Option::is_none));
     }
 }
