@@ -11,10 +11,9 @@ const FIRST: usize = 16;
 /// Reorder buffer of one direction of a connection, in the host's memory. Packet `seq` is kept in slot `seq mod slots`,
 /// with its payload and its destination of type `D`; the receiver decides which packets are kept, and when they leave.
 ///
-/// The table of slots begins small and is doubled, up to `slots`, whenever two kept packets would have one slot, so that
-/// a connection has memory for as many slots as its packets have ever waited apart. Memory for payload comes from
-/// [`Spare`] and returns there, so that a NIC has as much of it as packets of all its connections have ever waited at
-/// one time.
+/// The table of slots begins small and is doubled, up to `slots`, whenever two kept packets would have one slot. Memory
+/// for payload comes from [`Spare`] and returns there: a NIC has as much of it as packets of all its connections have
+/// ever waited at one time.
 #[derive(Debug)]
 pub struct ReorderBuffer<D> {
     slots: usize,
