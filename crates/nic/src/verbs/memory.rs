@@ -17,8 +17,8 @@ pub trait Memory {
     /// Appends the packet's payload to `into`, for a later [`Memory::place_kept`]. A memory without contents appends
     /// nothing.
     fn keep(&self, into: &mut Vec<u8>);
-    /// Copies `length` bytes of `kept`, the payload of an earlier packet from [`Memory::keep`], from its byte `from` on,
-    /// to `address`.
+    /// Copies `length` bytes of `kept`, the payload of an earlier packet from [`Memory::keep`], from its byte `from`
+    /// on, to `address`.
     ///
     /// # Errors
     /// Returns [`Fault`] if the memory is no longer mapped.
