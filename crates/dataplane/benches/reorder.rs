@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use selvedge_dataplane::ReorderBuffer;
+use selvedge_nic::{ReorderBuffer, Spare};
 use selvedge_units::Seq;
 
 fn main() {
@@ -26,21 +26,26 @@ const MEMORY: usize = 1 << 16;
 
 /// Measures copies of runs of `run` packets from the reorder buffer to their destinations in memory.
 #[divan::bench(args = [1, 10, 100, 450])]
-fn release(bencher: Bencher<'_, '_>, run: u32) {
-    let mut buffer = ReorderBuffer::new(SLOTS);
+fn release(bencher: Bencher<'_, '_>, run: u64) {
     let payload = vec![7; PIECE];
-    for seq in (0..u64::from(SLOTS)).map(Seq::new) {
-        buffer.keep(seq, seq, &payload);
-    }
+    let filled = || {
+        let (mut buffer, mut spare) = (ReorderBuffer::new(run as u32), Spare::default());
+        for seq in (0..run).map(Seq::new) {
+            buffer.keep(seq, seq, PIECE as u32, &mut spare, |into| into.extend_from_slice(&payload));
+        }
+        (buffer, spare)
+    };
     let mut memory = vec![0u8; MEMORY * PIECE];
     let mut first = 0;
-    bencher.counter(BytesCount::new(run as usize * PIECE)).bench_local(|| {
-        let mut place = |destination: Seq, payload: &[u8]| {
-            let nth = (first + destination.index()) as usize % MEMORY;
-            memory[nth * PIECE..][..PIECE].copy_from_slice(payload);
-        };
-        buffer.release(Seq::new(first), run, &mut place);
-        first += u64::from(run);
+    let bytes = BytesCount::new(run as usize * PIECE);
+    bencher.counter(bytes).with_inputs(filled).bench_local_values(|(mut buffer, mut spare)| {
+        for kept in (0..run).filter_map(|seq| buffer.take(Seq::new(seq))) {
+            let nth = (first + kept.destination.index()) as usize % MEMORY;
+            memory[nth * PIECE..][..PIECE].copy_from_slice(&kept.payload);
+            spare.give(kept.payload);
+        }
+        first += run;
+        (buffer, spare)
     });
     black_box(&memory);
 }

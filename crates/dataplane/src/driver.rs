@@ -6,6 +6,7 @@
 use std::io;
 use std::time::Duration;
 
+use selvedge_nic::{ReorderBuffer, Spare};
 use selvedge_transport::recovery::irn::{Completion, Completions};
 use selvedge_transport::{
     Congestion, Cx, DataVerdict, Next, Receiver, Recovery, RecoveryConfig, RecoveryReceiver, Scheme, Sender,
@@ -14,7 +15,6 @@ use selvedge_units::{Bytes, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
 
 use crate::clock::Clock;
-use crate::reorder::ReorderBuffer;
 use crate::udp::Datagrams;
 
 /// Size of the receive buffer in bytes, larger than any UDP datagram.
@@ -118,6 +118,7 @@ pub fn receive<A: RecoveryReceiver>(
     let (mut completions, mut msn) = (Completions::default(), 0);
     let mut pools = incoming.recovery.shared_pools();
     let mut reorder = ReorderBuffer::new(incoming.recovery.reorder_slots());
+    let mut spare = Spare::default();
     while !stop() {
         let Some(length) = network.recv(&mut buffer, HEARTBEAT)? else { continue };
         let Ok((Datagram { qp, sent_at, body: Body::Data(data) }, payload)) = Datagram::parse(&buffer[..length]) else {
@@ -130,10 +131,15 @@ pub fn receive<A: RecoveryReceiver>(
         let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
         match reply.verdict {
             DataVerdict::Accepted(seq) => (incoming.place)(seq, payload),
-            DataVerdict::Buffered(seq) => reorder.keep(seq, seq, payload),
+            DataVerdict::Buffered(seq) => {
+                reorder.keep(seq, seq, payload.len() as u32, &mut spare, |into| into.extend_from_slice(payload));
+            }
             DataVerdict::Released { seq, run } => {
                 (incoming.place)(seq, payload);
-                reorder.release(seq + 1, run, incoming.place);
+                for kept in (1..=u64::from(run)).filter_map(|ahead| reorder.take(seq + ahead)) {
+                    (incoming.place)(kept.destination, &kept.payload);
+                    spare.give(kept.payload);
+                }
             }
             DataVerdict::Duplicate => duplicates += 1,
             DataVerdict::Refused | DataVerdict::Invalid => {}

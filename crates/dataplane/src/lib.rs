@@ -16,7 +16,6 @@ mod iproute;
 pub mod lab;
 #[cfg(target_os = "linux")]
 mod netns;
-mod reorder;
 #[cfg(target_os = "linux")]
 pub mod rnic;
 #[cfg(target_os = "linux")]
@@ -27,5 +26,4 @@ mod udp;
 
 pub use clock::Clock;
 pub use driver::{Incoming, Outgoing, receive, send};
-pub use reorder::ReorderBuffer;
 pub use udp::{Datagrams, Udp};

@@ -61,6 +61,13 @@ impl Memory for Arrival<'_> {
         let bytes = self.payload.get(from as usize..).and_then(|rest| rest.get(..length as usize));
         memory::write(address, bytes.ok_or(Fault)?)
     }
+    fn keep(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(self.payload);
+    }
+    fn place_kept(&mut self, kept: &[u8], address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        let bytes = kept.get(from as usize..).and_then(|rest| rest.get(..length as usize));
+        memory::write(address, bytes.ok_or(Fault)?)
+    }
     fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
         let header = self.network_header();
         let bytes = header.get(from as usize..).and_then(|rest| rest.get(..length as usize));

@@ -111,7 +111,8 @@ const PATIENCE: Duration = Duration::from_us(20_000);
 /// within the patience of an application that waits for 0.5 s.
 const PROBES: u16 = 16;
 
-/// Bits in a pool of MELO: the largest possible number.
+/// Bits in a pool of MELO: the most whose blocks have ids of 8 bits, as in the paper (section 3.2.3). As many packets
+/// can wait in reorder buffers, in all connections together.
 const MELO_POOL: u32 = 2_048;
 
 /// Returns the window in packets that fits into the socket buffers; two Selvedge NICs are alike in that.

@@ -122,6 +122,23 @@ fn every_byte_arrives_when_packets_are_lost_in_bursts() {
 }
 
 #[test]
+fn with_melo_memory_changes_in_the_order_of_writes() {
+    // A hole lasts for a round trip, 2 ms, which a program that watches memory cannot miss.
+    let impairment = Impairment { loss: Loss::Random(percent(5.0)), delay: Duration::from_us(1_000), ..only_roce() };
+    let Some(program) = build("ordered.c", &["-lrdmacm", "-libverbs"]) else { return };
+    for recovery in ["melo", "irn"] {
+        let Some(bed) = network("order", &impairment) else { return };
+        let environment = [("SELVEDGE_RECOVERY", recovery)];
+        let said = bed.pair(&environment).connect(&[&program], &[&program, FIRST], 7_778);
+        let report = bed.close();
+        let ahead = said.strip_prefix("wrong: 0\nahead: ").unwrap_or_else(|| panic!("{recovery}: {said}"));
+        let ahead: u64 = ahead.trim().parse().expect("a number");
+        assert!(report.counts[1][Class::Data as usize].lost > 20, "{recovery}: {:?}", report.counts);
+        assert_eq!(ahead > 0, recovery == "irn", "{recovery}: {ahead} looks at memory saw a later Write first");
+    }
+}
+
+#[test]
 fn perftest_completes_whatever_happens_to_packets() {
     if !have(&["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_atomic_bw", "ib_send_lat", "ibv_rc_pingpong", "rping"]) {
         return;

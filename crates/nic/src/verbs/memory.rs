@@ -1,5 +1,7 @@
 //! The application's memory, as the NIC sees it: the engine decides which bytes go where, its owner copies them.
 
+use alloc::vec::Vec;
+
 /// An access to registered memory that is no longer reachable, because the application has unmapped it since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault;
@@ -12,6 +14,15 @@ pub trait Memory {
     /// # Errors
     /// Returns [`Fault`] if the memory is no longer mapped.
     fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault>;
+    /// Appends the packet's payload to `into`, for a later [`Memory::place_kept`]. A memory without contents appends
+    /// nothing.
+    fn keep(&self, into: &mut Vec<u8>);
+    /// Copies `length` bytes of `kept`, the payload of an earlier packet from [`Memory::keep`], from its byte `from`
+    /// on, to `address`.
+    ///
+    /// # Errors
+    /// Returns [`Fault`] if the memory is no longer mapped.
+    fn place_kept(&mut self, kept: &[u8], address: u64, from: u32, length: u32) -> Result<(), Fault>;
     /// Copies `length` bytes of the packet's network header, from its byte `from` on, to `address`. The header has the
     /// layout of the first 40 bytes of a datagram's receive request.
     ///
@@ -50,6 +61,29 @@ pub trait Memory {
     fn store(&mut self, address: u64, value: u64) -> Result<(), Fault>;
 }
 
+/// Where the bytes to place come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin<'a> {
+    /// The packet that the NIC handles.
+    Packet,
+    /// An earlier packet, which waited in a reorder buffer.
+    Kept(&'a [u8]),
+    /// Nowhere: nothing is copied, because the access is only checked.
+    Nowhere,
+}
+
+impl Origin<'_> {
+    /// Copies `length` bytes, from byte `from` on, to `address`.
+    #[inline]
+    pub(super) fn place(self, memory: &mut impl Memory, address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        match self {
+            Self::Packet => memory.place(address, from, length),
+            Self::Kept(kept) => memory.place_kept(kept, address, from, length),
+            Self::Nowhere => Ok(()),
+        }
+    }
+}
+
 /// Memory of an application that is one slice of bytes, for a process that has no other threads at it: tests, examples,
 /// simulations with contents.
 #[derive(Debug)]
@@ -82,6 +116,13 @@ impl Memory for MemorySlice<'_> {
     fn place(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
         let payload = self.payload;
         self.at(address, length.into())?.copy_from_slice(&payload[from as usize..][..length as usize]);
+        Ok(())
+    }
+    fn keep(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(self.payload);
+    }
+    fn place_kept(&mut self, kept: &[u8], address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        self.at(address, length.into())?.copy_from_slice(&kept[from as usize..][..length as usize]);
         Ok(())
     }
     fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {

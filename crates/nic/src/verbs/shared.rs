@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use selvedge_transport::{DataVerdict, SharedPools};
+use selvedge_transport::SharedPools;
 use selvedge_units::QpNumber;
 
 use super::paths::Paths;
@@ -10,6 +10,7 @@ use super::queue::{Added, CompletionQueue, CqId};
 use super::region::Regions;
 use super::srq::{SharedQueue, SrqId};
 use super::work::{Completion, ReceiveRequest};
+use crate::reorder::Spare;
 
 /// An asynchronous event for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +46,8 @@ pub struct Stats {
     pub duplicates: u64,
     /// Payload bytes received for the first time; 8 for the response to an Atomic.
     pub goodput: u64,
-    /// Payload bytes counted by `goodput` that came out of order and went through a reorder buffer (MELO).
+    /// Payload bytes counted by `goodput` that waited in a reorder buffer, and were copied from there to their
+    /// destination (MELO); 8 for the response to an Atomic.
     pub reordered: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -64,6 +66,8 @@ pub(super) struct Shared {
     pub(super) events: VecDeque<Event>,
     /// On-chip memory that queue pairs share.
     pub(super) pools: SharedPools,
+    /// Memory of reorder buffers that holds no packet.
+    pub(super) spare: Spare,
     /// Paths to other hosts.
     pub(super) paths: Paths,
     /// Number of completions so far.
@@ -91,13 +95,6 @@ impl Shared {
     /// Counts payload bytes received for the first time.
     pub(super) fn count_accepted(&mut self, bytes: u32) {
         self.stats.goodput += u64::from(bytes);
-    }
-    /// Counts payload bytes received for the first time, where packets may arrive in any order.
-    pub(super) fn count_placed(&mut self, verdict: DataVerdict, bytes: u32) {
-        self.count_accepted(bytes);
-        if let DataVerdict::Buffered(_) = verdict {
-            self.stats.reordered += u64::from(bytes);
-        }
     }
     /// Removes the completions of a queue pair that were not polled.
     pub(super) fn forget(&mut self, cq: CqId, qp: QpNumber) {

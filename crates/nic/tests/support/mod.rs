@@ -39,6 +39,14 @@ impl Memory for Guard {
         self.touch(address, length.into());
         Ok(())
     }
+    fn keep(&self, into: &mut Vec<u8>) {
+        into.resize(self.payload as usize, 0);
+    }
+    fn place_kept(&mut self, kept: &[u8], address: u64, from: u32, length: u32) -> Result<(), Fault> {
+        assert!((from + length) as usize <= kept.len(), "{from} + {length} of {}", kept.len());
+        self.touch(address, length.into());
+        Ok(())
+    }
     fn place_network_header(&mut self, address: u64, from: u32, length: u32) -> Result<(), Fault> {
         assert!(from + length <= 40);
         self.touch(address, length.into());

@@ -412,8 +412,9 @@ pub const METRICS: &[Metric] = &[
         meaning: "payload that arrived out of order and waited in a reorder buffer, of all payload (MELO)",
         of: |point| {
             let run = &point.run;
-            let has_buffers = run.reordering.pool_blocks > 0 && run.goodput_bytes > 0;
-            has_buffers.then(|| share(run.reordering.buffered_bytes, run.goodput_bytes))
+            // Real runs do not report pools.
+            let has_buffers = run.reordering.pool_blocks > 0 || run.reordering.buffered_bytes > 0;
+            (has_buffers && run.goodput_bytes > 0).then(|| share(run.reordering.buffered_bytes, run.goodput_bytes))
         },
     },
     Metric {

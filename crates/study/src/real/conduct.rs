@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_dataplane::impair::{Class, Counts, Plan, Report, Testbed};
-use selvedge_telemetry::{DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, RunRecord};
+use selvedge_telemetry::{DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, Reordering, RunRecord};
 use selvedge_tor::Stats;
 use selvedge_units::{Bytes, Duration, Instant};
 
@@ -118,6 +118,8 @@ fn record(trial: &Trial, rows: &[FlowRow], counted: &[Counted; 2], report: &Repo
         spurious_retransmissions: sum(|end| end.duplicates),
         goodput: Bytes::new(sum(|end| end.goodput)),
         timeouts: sum(|end| end.timeouts),
+        // Real runs do not report pools.
+        reordering: Reordering { buffered: Bytes::new(sum(|end| end.reordered)), ..Reordering::default() },
         acks_sent: seen(Class::Ack, |counts| counts.sent),
         acks_delivered: seen(Class::Ack, |counts| counts.delivered),
         // The kernel does not tell the class of packets dropped before the device; nearly all bytes are data.

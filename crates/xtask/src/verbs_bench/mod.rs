@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Folder with Selvedge's libraries, instead of building them
     #[arg(long, value_name = "FOLDER")]
     libraries: Option<PathBuf>,
+    /// Measure the table with losses alone
+    #[arg(long)]
+    losses: bool,
     /// Write the tables to docs/verbs.md
     #[arg(long)]
     write: bool,
@@ -49,6 +52,8 @@ const PAGE: &str = "docs/verbs.md";
 const SIZES: [u64; 5] = [64, 1_024, 4_096, 65_536, 1_048_576];
 /// Programs of perftest for the three operations.
 const OPERATIONS: [&str; 3] = ["ib_write_bw", "ib_send_bw", "ib_read_bw"];
+/// Loss recoveries between two of Selvedge's NICs.
+const RECOVERIES: [&str; 3] = ["irn", "melo", "go-back-n"];
 /// Maximum number of turns of each row with losses: recovery changes goodput more than machines do.
 const FEW: usize = 3;
 /// Loss rates in percent.
@@ -60,20 +65,24 @@ pub(crate) fn verbs_bench(options: &Options) -> Result<()> {
         Some(folder) => folder.canonicalize()?,
         None => dist::libraries()?,
     };
-    let about = table::about(options.repeat)?;
     let link = Link::new()?;
     let bench = Bench { link: &link, libraries, repeat: options.repeat };
-    let whole = bench.without_losses(options.quinn.as_deref());
-    let losses = bench.losses().unwrap_or_else(|problem| {
-        eprintln!("losses: left out: {problem:#}");
-        String::new()
-    });
-    let text = [about, whole, losses].join("\n");
-    println!("\n{text}");
-    if options.write {
-        page::write(&root().join(PAGE), "verbs-bench", &text)?;
+    let say = |chore: &str, text: &str| {
+        println!("\n{text}");
+        if options.write { page::write(&root().join(PAGE), chore, text) } else { Ok(()) }
+    };
+    if !options.losses {
+        let about = table::about(options.repeat)?;
+        say("verbs-bench", &[about, bench.without_losses(options.quinn.as_deref())].join("\n"))?;
     }
-    Ok(())
+    let about = table::about(bench.few())?;
+    match bench.losses() {
+        Ok(losses) => say("verbs-bench --losses", &[about, losses].join("\n")),
+        Err(problem) => {
+            eprintln!("losses: left out: {problem:#}");
+            Ok(())
+        }
+    }
 }
 
 struct Bench<'a> {
@@ -85,6 +94,11 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn perftest(&self, program: &'static str, bytes: u64, iterations: u64) -> Perftest<'_> {
         Perftest { program, bytes, recovery: "irn", iterations, libraries: &self.libraries }
+    }
+
+    /// Returns the number of turns of each row with losses.
+    fn few(&self) -> usize {
+        self.repeat.min(FEW)
     }
 
     /// Returns tables of goodput by size, latencies, and the results of other programs, all measured in the same turns.
@@ -140,17 +154,20 @@ impl Bench<'_> {
 
     /// Returns the table of goodput with losses, packet by packet.
     fn losses(&self) -> Result<String> {
-        let repeat = self.repeat.min(FEW);
-        let mut table =
-            Table::new(&["64 KB", "lost, %", "irn", "irn, relative to 0 %", "go-back-n", "go-back-n, relative to 0 %"]);
+        let repeat = self.few();
+        let columns = RECOVERIES.map(|recovery| [recovery.to_owned(), format!("{recovery}, relative to 0 %")]);
+        let mut headings = vec!["64 KB", "lost, %"];
+        headings.extend(columns.iter().flatten().map(String::as_str));
+        headings.push("melo / irn in the same round");
+        let mut table = Table::new(&headings);
         let link = self.link;
         link.segments(false)?;
         for program in OPERATIONS {
-            let mut whole = [None; 2];
+            let mut whole = [None; RECOVERIES.len()];
             for loss in LOSSES {
                 link.lose(loss)?;
                 let mut turns = Turns::default();
-                let ids = ["irn", "go-back-n"].map(|recovery| {
+                let ids = RECOVERIES.map(|recovery| {
                     let trial = Perftest { recovery, ..self.perftest(program, 65_536, iterations(recovery, loss)) };
                     turns.add(format!("{program} {recovery}, {loss} % lost"), move || trial.run(link))
                 });
@@ -165,6 +182,8 @@ impl Bench<'_> {
                     let share = value.zip(*whole).map(|(some, whole)| some / whole);
                     cells.push(share.map(|share| format!("{:.0} %", share * 100.0)));
                 }
+                let [irn, melo, _] = ids;
+                cells.push(turns.ratio(melo, irn).map(|ratio| format!("{ratio:.2}")));
                 table.row_of(&[format!("`{program}`"), loss.to_string()], cells);
             }
         }
@@ -173,7 +192,7 @@ impl Bench<'_> {
         let table = table.into_text();
         Ok(format!(
             "Gb/s of payload under packet loss. The kernel's segmentation and coalescing are off, so that the network drops\n\
-             single RoCE packets. Medians of {repeat}:\n\n{table}"
+             single RoCE packets:\n\n{table}"
         ))
     }
 }
@@ -182,8 +201,9 @@ impl Bench<'_> {
 fn iterations(recovery: &str, loss: u64) -> u64 {
     match (recovery, loss) {
         (_, 0) => 8_000,
-        ("irn", 1) => 8_000,
+        ("irn" | "melo", 1) => 8_000,
         ("irn", _) => 4_000,
+        ("melo", _) => 1_000,
         (_, 1) => 1_000,
         _ => 100,
     }

@@ -36,7 +36,7 @@ pub(super) fn about(repeat: usize) -> Result<String> {
     let load = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
     let load = load.split(' ').next().unwrap_or_default();
     Ok(format!(
-        "Linux {}, {processors} processors load average {load} at the start, two network namespaces and a veth pair,\n\
+        "Linux {}, {processors} processors, load average {load} at the start, two network namespaces and a veth pair,\n\
          MTU 1500 (1,024 bytes of payload in a RoCE packet). Medians of {repeat} rounds; each round runs every program\n\
          once.\n",
         kernel.trim()

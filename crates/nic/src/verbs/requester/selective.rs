@@ -1,19 +1,20 @@
 //! Requests to a Selvedge peer (IRN, sections 5.2 and 5.3): packets arrive in any order and are placed at once, because
-//! each names its destination. Responses to Reads and Atomics have their own sequence, in which each packet is
-//! acknowledged.
+//! each names its destination, unless the recovery has a reorder buffer (MELO, section 3.2.2). Responses to Reads and
+//! Atomics have their own sequence, in which each packet is acknowledged.
 
-use selvedge_transport::{Cx, DataVerdict, Receiver, ReceiverConfig, Segment};
+use selvedge_transport::{Cx, DataVerdict, Receiver, ReceiverConfig, Scheme, Segment};
 use selvedge_units::{Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
 use selvedge_wire::{Ack, AckKind, Aeth, Extension, Reth, Syndrome};
 
 use super::standard::{attach, once};
-use super::wqe::Wqe;
+use super::wqe::{Answer, Wqe};
 use super::{Failed, Mode, Requester, scheme};
+use crate::reorder::{Kept, ReorderBuffer};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message::{self, Position};
 use crate::verbs::msn::Msn;
 use crate::verbs::selective::{self, Pending, PendingAck};
@@ -26,6 +27,9 @@ use crate::verbs::work::Operation;
 pub(super) struct Selective {
     /// Receiver of responses, in rPSN.
     answers: Receiver,
+    /// Packets of responses that arrived out of order, if they have to be placed in order; each with the number of its
+    /// request within the connection.
+    reorder: ReorderBuffer<(u64, Answer)>,
     /// Acknowledgements of responses waiting to be sent.
     acks: Pending,
     /// Next recv_WQE_SN.
@@ -43,6 +47,7 @@ impl Selective {
     pub(super) fn new(terms: &Terms, first_psn: Psn, msn: Msn) -> Self {
         Self {
             answers: Receiver::new(&ReceiverConfig { recovery: selective::widest(terms.init.recovery) }, first_psn),
+            reorder: ReorderBuffer::new(terms.init.recovery.reorder_slots()),
             acks: Pending::default(),
             next_receive: 0,
             next_read: 0,
@@ -75,6 +80,7 @@ impl Selective {
     }
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.answers.release(&mut shared.pools);
+        self.reorder.clear(&mut shared.spare);
     }
     /// Returns the next acknowledgement of a response (IRN, section 5.2: a read (N)ACK).
     pub(super) fn poll_ack(&mut self, terms: &Terms) -> Option<Transmit> {
@@ -214,13 +220,28 @@ impl Requester {
             shared.stats.duplicates += u64::from(reply.verdict == DataVerdict::Duplicate);
             return Ok(());
         }
-        shared.count_placed(reply.verdict, arrival.brings());
+        shared.count_accepted(arrival.brings());
         let Some(&number) = self.unanswered.get(behind as usize) else {
             return Err(Failed(super::Status::BadResponse));
         };
         let wqe = &mut self.queue[(number - self.completed) as usize];
-        wqe.take_answer(terms, shared, memory, arrival, u64::from(placement.packet))?;
+        let answer = Answer::of(arrival, u64::from(placement.packet));
+        let waits = matches!(reply.verdict, DataVerdict::Buffered(_));
+        let origin = if waits { Origin::Nowhere } else { Origin::Packet };
+        wqe.take_answer(terms, shared, memory, origin, &answer)?;
         wqe.answered += 1;
+        match reply.verdict {
+            DataVerdict::Buffered(seq) => {
+                let (reorder, memory) = (&mut self.selective().reorder, &*memory);
+                reorder.keep(seq, (number, answer), arrival.payload, &mut shared.spare, |into| memory.keep(into));
+            }
+            DataVerdict::Released { seq, run } => {
+                for ahead in 1..=u64::from(run) {
+                    self.place_kept(terms, shared, memory, seq + ahead)?;
+                }
+            }
+            _ => {}
+        }
         while let Some(&number) = self.unanswered.front()
             && self.queue[(number - self.completed) as usize].is_answered(terms)
         {
@@ -228,6 +249,26 @@ impl Requester {
             let selective = self.selective();
             selective.oldest_read = selective.oldest_read.wrapping_add(1);
         }
+        Ok(())
+    }
+
+    /// Places packet `seq` of a response, which has waited in the reorder buffer.
+    fn place_kept(
+        &mut self,
+        terms: &Terms,
+        shared: &mut Shared,
+        memory: &mut impl Memory,
+        seq: Seq,
+    ) -> Result<(), Failed> {
+        let Some(Kept { destination: (number, answer), payload, .. }) = self.selective().reorder.take(seq) else {
+            return Ok(());
+        };
+        // A peer that answers one request twice may have made it complete.
+        let at = number.checked_sub(self.completed).ok_or(Failed(super::Status::BadResponse))?;
+        let wqe = self.queue.get(at as usize).ok_or(Failed(super::Status::BadResponse))?;
+        wqe.take_answer(terms, shared, memory, Origin::Kept(&payload), &answer)?;
+        shared.stats.reordered += u64::from(answer.brings());
+        shared.spare.give(payload);
         Ok(())
     }
 }

@@ -7,11 +7,11 @@ use selvedge_units::{Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::{AtomicEth, Headers};
 use selvedge_wire::{Ack, AckKind, Reth, Syndrome};
 
-use super::wqe::Wqe;
+use super::wqe::{Answer, Wqe};
 use super::{Failed, Mode, Peer, Requester};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message::{self, Position, nak};
 use crate::verbs::paths::PathId;
 use crate::verbs::shared::Shared;
@@ -342,7 +342,7 @@ impl Requester {
         }
         let at = (self.unanswered[0] - self.completed) as usize;
         let wqe = &mut self.queue[at];
-        wqe.take_answer(terms, shared, memory, arrival, wqe.answered)?;
+        wqe.take_answer(terms, shared, memory, Origin::Packet, &Answer::of(arrival, wqe.answered))?;
         wqe.answered += 1;
         if let Some(aeth) = arrival.headers.aeth {
             self.on_advertised(aeth.syndrome, seq + 1);

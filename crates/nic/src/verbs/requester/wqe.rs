@@ -5,7 +5,7 @@ use selvedge_units::Seq;
 use super::Failed;
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message;
 use crate::verbs::msn::Msn;
 use crate::verbs::shared::Shared;
@@ -29,6 +29,27 @@ pub(super) struct Wqe {
     pub(super) msn: Msn,
     /// Number of requests that consume a receive request, up to this one, since the connection began.
     pub(super) consumed: u64,
+}
+
+/// A packet of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    /// Index of the packet in the response.
+    pub(super) index: u64,
+    /// Payload length in bytes.
+    pub(super) payload: u32,
+    /// Result of an atomic operation.
+    pub(super) original: Option<u64>,
+}
+
+impl Answer {
+    pub(super) fn of(arrival: &Arrival<'_>, index: u64) -> Self {
+        Self { index, payload: arrival.payload, original: arrival.headers.original }
+    }
+    /// Returns the bytes delivered to an application: payload, or the result of an atomic operation.
+    pub(super) fn brings(&self) -> u32 {
+        self.payload + if self.original.is_some() { 8 } else { 0 }
+    }
 }
 
 /// Sequence number of a request that has not begun.
@@ -128,14 +149,14 @@ impl Wqe {
         }
         self.pieces(terms, shared, 0, self.length, &mut |_| ())
     }
-    /// Places the packet at `offset` of the response.
+    /// Places a packet of the response, or only checks whether it may be placed where `origin` is nowhere.
     pub(super) fn take_answer(
         &self,
         terms: &Terms,
         shared: &Shared,
         memory: &mut impl Memory,
-        &Arrival { headers, payload, .. }: &Arrival<'_>,
-        index: u64,
+        origin: Origin<'_>,
+        &Answer { index, payload, original }: &Answer,
     ) -> Result<(), Failed> {
         let offset = index * u64::from(terms.mtu);
         let expected = match self.request.operation {
@@ -144,15 +165,15 @@ impl Wqe {
         };
         if payload != expected || index >= self.answer_packets(terms) {
             // The packet is empty although data was expected: the window was closed before the memory could be read.
-            let is_closed = payload == 0 && expected > 0 && headers.original.is_none();
+            let is_closed = payload == 0 && expected > 0 && original.is_none();
             return Err(Failed(if is_closed { Status::RemoteAccess } else { Status::BadResponse }));
         }
-        match (self.request.operation, headers.original) {
+        match (self.request.operation, original) {
             (Operation::Read(_), None) => {
                 let (mut from, mut placed) = (0, Ok(()));
                 self.pieces(terms, shared, offset, u64::from(payload), &mut |span| {
                     if placed.is_ok() {
-                        placed = memory.place(span.address, from, span.length);
+                        placed = origin.place(memory, span.address, from, span.length);
                     }
                     from += span.length;
                 })?;
@@ -166,6 +187,9 @@ impl Wqe {
                 let mut word = None;
                 self.pieces(terms, shared, offset, 8, &mut |span| word = Some(span))?;
                 let word = word.filter(|span| span.length == 8).ok_or(Failed(Status::LocalProtection))?;
+                if let Origin::Nowhere = origin {
+                    return Ok(());
+                }
                 memory.store(word.address, original).map_err(|_| Failed(Status::LocalProtection))
             }
         }

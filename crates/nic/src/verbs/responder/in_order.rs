@@ -4,7 +4,7 @@ use super::Refusal;
 use super::inbound::{self, MALFORMED};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message::{Asked, Position};
 use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
@@ -79,7 +79,7 @@ impl InOrder {
                 return Err(MALFORMED);
             }
         };
-        let outcome = inbound::scatter(terms, site.shared, site.memory, &request, received, payload);
+        let outcome = inbound::scatter(terms, site.shared, site.memory, Origin::Packet, &request, received, payload);
         let received = received + u64::from(payload);
         if outcome.is_ok() && !position.ends() {
             self.under_way = Some(Message::Send { request, received });
@@ -121,7 +121,7 @@ impl InOrder {
             None => None,
         };
         let at = address.wrapping_add(received);
-        if let Err(refusal) = inbound::write(terms, site.shared, site.memory, key, at, payload) {
+        if let Err(refusal) = inbound::write(terms, site.shared, site.memory, Origin::Packet, key, at, payload) {
             self.kept = request;
             return Err(refusal);
         }

@@ -6,7 +6,7 @@ use selvedge_wire::verbs::{AtomicEth, Headers};
 use super::Refusal;
 use crate::verbs::attributes::Terms;
 use crate::verbs::flush::Flush;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message::{Position, nak};
 use crate::verbs::qp::Failure;
 use crate::verbs::region::Intent;
@@ -52,12 +52,13 @@ pub(super) fn write(
     terms: &Terms,
     shared: &Shared,
     memory: &mut impl Memory,
+    origin: Origin<'_>,
     key: u32,
     address: u64,
     payload: u32,
 ) -> Result<(), Refusal> {
     let at = reach(terms, shared, Intent::RemoteWrite, key, address, u64::from(payload))?;
-    if payload == 0 { Ok(()) } else { memory.place(at, 0, payload).map_err(|_| FORBIDDEN) }
+    if payload == 0 { Ok(()) } else { origin.place(memory, at, 0, payload).map_err(|_| FORBIDDEN) }
 }
 
 /// Places the payload of a Send's packet into its receive request, at `offset` of the message. An error on this side is
@@ -66,6 +67,7 @@ pub(super) fn scatter(
     terms: &Terms,
     shared: &Shared,
     memory: &mut impl Memory,
+    origin: Origin<'_>,
     request: &ReceiveRequest,
     offset: u64,
     payload: u32,
@@ -76,7 +78,7 @@ pub(super) fn scatter(
     }
     let (mut from, mut faults) = (0, false);
     let mut place = |span: Span| {
-        faults |= memory.place(span.address, from, span.length).is_err();
+        faults |= origin.place(memory, span.address, from, span.length).is_err();
         from += span.length;
     };
     let (pd, intent) = (terms.init.pd, Intent::LocalWrite);

@@ -1,13 +1,14 @@
 //! Requests of a Selvedge peer, in any order (IRN, section 5.3).
 //!
-//! Payload is placed on arrival. Steps that must happen in order wait: counting a message (MSN), completing a receive
-//! request (a premature CQE, kept here), executing a Read or an Atomic.
+//! Payload is placed on arrival, unless the recovery has a reorder buffer, which payload leaves in order (MELO, section
+//! 3.2.2). Steps that must happen in order wait: counting a message (MSN), completing a receive request (a premature
+//! CQE, kept here), executing a Read or an Atomic.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
-use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Sender};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Scheme, Sender};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -18,9 +19,10 @@ use super::advertised::Advertised;
 use super::inbound::{self, FORBIDDEN, MALFORMED};
 use super::query::{Found, Query};
 use super::reads::{Disordered, ReadBuffer};
+use crate::reorder::{Kept, ReorderBuffer};
 use crate::verbs::arrival::{Arrival, Site};
 use crate::verbs::attributes::Terms;
-use crate::verbs::memory::Memory;
+use crate::verbs::memory::{Memory, Origin};
 use crate::verbs::message::{self, Asked, Position};
 use crate::verbs::paths::Attempt;
 use crate::verbs::qp::Failure;
@@ -57,6 +59,8 @@ pub(super) struct Selective {
     msn: u32,
     /// The 2-bitmap (IRN, section 5.3.3).
     completions: Completions,
+    /// Payload that arrived out of order, if it has to be placed in order.
+    reorder: ReorderBuffer<Target>,
     /// Receive requests, indexed by recv_WQE_SN from `oldest_receive` on.
     slots: VecDeque<Slot>,
     oldest_receive: u32,
@@ -76,6 +80,16 @@ struct Slot {
     request: Option<ReceiveRequest>,
     /// Premature CQE, and the packet that brought it.
     completion: Option<(Completion, Seq)>,
+}
+
+/// Destination of a packet in the reorder buffer, as the packet names it. It is looked up when the payload leaves the
+/// buffer: until then the application may have deregistered the memory.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// Memory of the region with this key.
+    Write { key: u32, address: u64 },
+    /// Memory of a receive request.
+    Receive(Placement),
 }
 
 /// Rejection of a packet.
@@ -124,6 +138,7 @@ impl Selective {
             too_early: BTreeMap::new(),
             msn,
             completions: Completions::default(),
+            reorder: ReorderBuffer::new(recovery.reorder_slots()),
             slots: VecDeque::new(),
             oldest_receive: 0,
             waiting: ReadBuffer::default(),
@@ -137,6 +152,7 @@ impl Selective {
     pub(super) fn release(&mut self, shared: &mut Shared) {
         self.receiver.release(&mut shared.pools);
         self.sender.release(&mut shared.pools);
+        self.reorder.clear(&mut shared.spare);
     }
     pub(super) fn drain(&mut self) -> Vec<ReceiveRequest> {
         self.slots.drain(..).filter_map(|slot| slot.request).collect()
@@ -159,7 +175,9 @@ impl Selective {
         }
         self.newest = extension.sent_at;
         if seq >= before {
-            let outcome = self.place(terms, site, arrival, seq);
+            let waits = seq > before && self.reorder.has_slots();
+            let origin = if waits { Origin::Nowhere } else { Origin::Packet };
+            let outcome = self.place(terms, site, arrival, origin, seq);
             if let Err(refused) = outcome {
                 return self.refuse(terms, site.shared, refused, seq, extension.sent_at);
             }
@@ -169,16 +187,24 @@ impl Selective {
             site.shared.stats.duplicates += 1;
         }
         if reply.verdict.accepted().is_some() {
-            site.shared.count_placed(reply.verdict, payload);
+            site.shared.count_accepted(payload);
             self.note(terms, site.memory, arrival, placement, seq);
+            if let DataVerdict::Buffered(_) = reply.verdict {
+                self.keep(site, arrival, placement, seq);
+            }
             let bits = match (Bits::of_opcode(headers.bth.opcode), headers.invalidate) {
                 (_, Some(_)) => Bits::Receive,
                 (bits, None) => bits,
             };
-            let completed = self.completions.on_accepted(seq, bits, before, self.receiver.expected());
-            self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
-            self.complete(terms, site, completed.receives)?;
-            self.execute(terms, site, self.receiver.expected())?;
+            if let DataVerdict::Released { run, .. } = reply.verdict {
+                self.advance(terms, site, seq, bits, [seq, seq + 1])?;
+                for next in (1..=u64::from(run)).map(|ahead| seq + ahead) {
+                    self.place_kept(terms, site, next)?;
+                    self.advance(terms, site, next, Bits::Nothing, [next, next + 1])?;
+                }
+            } else {
+                self.advance(terms, site, seq, bits, [before, self.receiver.expected()])?;
+            }
             self.recall(terms, site.shared)?;
         }
         // The packet was the next in order and did not request an acknowledgement.
@@ -188,6 +214,62 @@ impl Selective {
             self.acknowledge(terms, site, ack.after(site.shared.paths.waited));
         }
         Ok(())
+    }
+
+    /// Takes the steps in order that were due before `until` and not before `from`, after packet `seq`, which has
+    /// `bits`, has been accepted.
+    fn advance(
+        &mut self,
+        terms: &Terms,
+        site: &mut Site<'_, impl Memory>,
+        seq: Seq,
+        bits: Bits,
+        [from, until]: [Seq; 2],
+    ) -> Result<(), Failure> {
+        let completed = self.completions.on_accepted(seq, bits, from, until);
+        self.msn = self.msn.wrapping_add(completed.messages as u32) & 0xff_ffff;
+        self.complete(terms, site, completed.receives)?;
+        self.execute(terms, site, until)
+    }
+
+    /// Keeps the payload of a packet in the reorder buffer until all packets before it have arrived.
+    fn keep(&mut self, site: &mut Site<'_, impl Memory>, arrival: &Arrival<'_>, placement: Placement, seq: Seq) {
+        let headers = arrival.headers;
+        let target = match (Asked::of(headers.bth.opcode), headers.reth) {
+            (Some(Asked::Send(_)), _) => Target::Receive(placement),
+            (Some(Asked::Write(_)), Some(reth)) => Target::Write { key: reth.key, address: reth.address },
+            _ => return,
+        };
+        if arrival.payload > 0 {
+            let memory = &site.memory;
+            self.reorder.keep(seq, target, arrival.payload, &mut site.shared.spare, |into| memory.keep(into));
+        }
+    }
+
+    /// Places the payload of packet `seq`, which has waited in the reorder buffer, if it has any.
+    fn place_kept(&mut self, terms: &Terms, site: &mut Site<'_, impl Memory>, seq: Seq) -> Result<(), Failure> {
+        let Some(Kept { destination, length, payload }) = self.reorder.take(seq) else { return Ok(()) };
+        let (memory, origin) = (&mut *site.memory, Origin::Kept(&payload));
+        let placed = match destination {
+            Target::Write { key, address } => {
+                inbound::write(terms, site.shared, memory, origin, key, address, length).map_err(Refused::from)
+            }
+            Target::Receive(placement) => {
+                let ahead = placement.wqe.wrapping_sub(self.oldest_receive) as usize;
+                match self.slots.get(ahead).and_then(|slot| slot.request.as_ref()) {
+                    Some(request) => receive(terms, site.shared, memory, origin, request, placement, length),
+                    None => Ok(()),
+                }
+            }
+        };
+        site.shared.spare.give(payload);
+        match placed {
+            Ok(()) => {
+                site.shared.stats.reordered += u64::from(length);
+                Ok(())
+            }
+            Err(refused) => self.refuse(terms, site.shared, refused, seq, self.newest),
+        }
     }
 
     fn acknowledge(&mut self, terms: &Terms, site: &Site<'_, impl Memory>, mut ack: PendingAck) {
@@ -283,12 +365,14 @@ impl Selective {
         seq > expected || (seq == expected && !self.answers.is_empty())
     }
 
-    /// Places a packet's payload. A duplicate is placed again, with the same content.
+    /// Places a packet's payload, or only checks whether it may be placed where `origin` is nowhere. A duplicate is
+    /// placed again, with the same content.
     fn place(
         &mut self,
         terms: &Terms,
         site: &mut Site<'_, impl Memory>,
         arrival: &Arrival<'_>,
+        origin: Origin<'_>,
         seq: Seq,
     ) -> Result<(), Refused> {
         let &Arrival { headers, payload, .. } = arrival;
@@ -298,12 +382,7 @@ impl Selective {
                 inbound::check_length(terms, position, payload)?;
                 let slot = self.slot(terms, site, placement)?;
                 let Some(request) = &slot.request else { return Ok(()) };
-                let offset = u64::from(placement.packet) * u64::from(terms.mtu);
-                inbound::scatter(terms, site.shared, site.memory, request, offset, payload).map_err(|status| {
-                    let (kind, length) = (CompletionKind::Receive, offset + u64::from(payload));
-                    let failed = inbound::completion(terms, request.id, status, kind, length, Attached::Nothing, false);
-                    Refused { refusal: inbound::refusal_of(status), failed: Some(failed) }
-                })
+                receive(terms, site.shared, site.memory, origin, request, placement, payload)
             }
             Asked::Write(position) => {
                 inbound::check_length(terms, position, payload)?;
@@ -317,7 +396,10 @@ impl Selective {
                 // The rest of the message is checked, so that no part of a message that does not fit is written.
                 let (key, address, length) = (reth.key, reth.address, u64::from(reth.length));
                 let at = inbound::reach(terms, site.shared, Intent::RemoteWrite, key, address, length)?;
-                if payload > 0 { site.memory.place(at, 0, payload).map_err(|_| FORBIDDEN.into()) } else { Ok(()) }
+                if payload == 0 {
+                    return Ok(());
+                }
+                origin.place(site.memory, at, 0, payload).map_err(|_| FORBIDDEN.into())
             }
             Asked::Read | Asked::Once => {
                 Query::of(arrival, site.memory)?.check(terms, site.shared)?;
@@ -553,4 +635,22 @@ impl Selective {
             Some(_) => Instant::NEVER,
         }
     }
+}
+
+/// Places `payload` bytes of a Send's packet into its receive request.
+fn receive(
+    terms: &Terms,
+    shared: &Shared,
+    memory: &mut impl Memory,
+    origin: Origin<'_>,
+    request: &ReceiveRequest,
+    placement: Placement,
+    payload: u32,
+) -> Result<(), Refused> {
+    let offset = u64::from(placement.packet) * u64::from(terms.mtu);
+    inbound::scatter(terms, shared, memory, origin, request, offset, payload).map_err(|status| {
+        let (kind, length) = (CompletionKind::Receive, offset + u64::from(payload));
+        let failed = inbound::completion(terms, request.id, status, kind, length, Attached::Nothing, false);
+        Refused { refusal: inbound::refusal_of(status), failed: Some(failed) }
+    })
 }

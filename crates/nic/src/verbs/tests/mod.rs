@@ -5,6 +5,7 @@ mod leaving;
 mod message_numbers;
 mod multicast;
 mod once;
+mod ordered;
 mod overlaps;
 mod paths;
 mod refusals;

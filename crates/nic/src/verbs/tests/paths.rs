@@ -53,6 +53,10 @@ impl Memory for Nothing {
     fn place(&mut self, _: u64, _: u32, _: u32) -> Result<(), Fault> {
         Ok(())
     }
+    fn keep(&self, _: &mut Vec<u8>) {}
+    fn place_kept(&mut self, _: &[u8], _: u64, _: u32, _: u32) -> Result<(), Fault> {
+        Ok(())
+    }
     fn place_network_header(&mut self, _: u64, _: u32, _: u32) -> Result<(), Fault> {
         Ok(())
     }
