@@ -63,12 +63,15 @@ fn speaking_with(
     }
 }
 
+/// Packet that another carries, and its headers if it is of an application's queue pair.
+type Cargo = (Option<Packet>, Option<Headers>);
+
 /// NICs, each with its own link to all others.
 struct World {
     params: NicParams,
     nics: Vec<Nic>,
     free_at: Vec<Instant>,
-    under_way: Vec<(Instant, u64, Packet, Option<Packet>, Option<Headers>)>,
+    under_way: Vec<(Instant, u64, Packet, Cargo)>,
     sent: u64,
     /// Lost, duplicated and delayed packets, each per thousand.
     faults: u64,
@@ -134,7 +137,7 @@ impl World {
 
     fn take_in(&mut self) {
         while let Some(place) = self.under_way.iter().position(|(at, ..)| *at <= self.now) {
-            let (_, _, packet, cargo, headers) = self.under_way.remove(place);
+            let (_, _, packet, (cargo, headers)) = self.under_way.remove(place);
             let host = packet.dst.index();
             self.nics[host].handle_carrier(&mut Cx::at(self.now), &self.params, &packet, cargo, headers.as_ref());
             self.note_completions(host);
@@ -175,7 +178,7 @@ impl World {
             _ => (Duration::ZERO, 1),
         };
         for _ in 0..copies {
-            self.under_way.push((self.free_at[host] + DELAY + fate, self.sent, packet, cargo, headers));
+            self.under_way.push((self.free_at[host] + DELAY + fate, self.sent, packet, (cargo, headers)));
         }
         self.under_way.sort_by_key(|(at, sent, ..)| (*at, *sent));
     }
