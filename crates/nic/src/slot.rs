@@ -4,9 +4,9 @@
 //! no distinction of kinds. Each kind has a range; of equal deadlines, the lower slot comes first.
 //!
 //! ```text
-//!     0              2^28         2^29 - 2^27      2^29           2^29 + 2^28          2^30 - 2^27         2^30
-//!     | queue pairs  |  NDP's flows | headers      | tunnels      | tunnels of stacks  | that end here     | TCP's flows
-//!                                   |  NDP's pacer |              |                    |           parts of the NIC
+//!     0             2^28          2^29 - 2^27   2^29         2^29 + 2^28         2^30 - 2^27     2^30
+//!     | queue pairs | NDP's flows | headers     | tunnels    | tunnels of stacks | that end here | TCP's flows
+//!                                   NDP's pacer                                    parts of NIC
 //! ```
 
 /// Range of the slots of one kind.

@@ -57,9 +57,9 @@ impl EqifSet {
 }
 
 impl Nic {
-    /// Handles an arriving packet that may carry another. `cargo` is the carried packet, as [`Nic::poll_cargo`] returned
-    /// it; `headers` are those that [`Nic::poll_headers`] returned with it, and necessary if the carried packet is of an
-    /// application's queue pair.
+    /// Handles an arriving packet that may carry another. `cargo` is the carried packet, as [`Nic::poll_cargo`]
+    /// returned it; `headers` are those that [`Nic::poll_headers`] returned with it, and necessary if the carried
+    /// packet is of an application's queue pair.
     pub fn handle_carrier(
         &mut self,
         cx: &mut Cx<'_>,

@@ -12,8 +12,8 @@
 //! 2. *A packet is the part that switches see.* It is data if it belongs to a request or a response, and an
 //!    acknowledgement otherwise. Its headers travel separately: the driver takes them ([`Nic::poll_headers`]) and
 //!    delivers them with the packet ([`Nic::handle_verbs`]).
-//! 3. *Through tunnels* ([`crate::eqif`]) the two entries are in the ring of the RDMA engine instead, and the tunnel keeps
-//!    headers for as long as their packets.
+//! 3. *Through tunnels* ([`crate::eqif`]) the two entries are in the ring of the RDMA engine instead, and the tunnel
+//!    keeps headers for as long as their packets.
 //! 4. *Payload does not exist* ([`Ledger`]), except the words that atomic operations access.
 
 mod connection;

@@ -118,8 +118,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Stores the headers of a packet that has just left a host's NIC, or of the packet that it carries, if that belongs
-    /// to an application's queue pair.
+    /// Stores the headers of a packet that has just left a host's NIC, or of the packet that it carries, if that
+    /// belongs to an application's queue pair.
     fn head(&mut self, at: u32, slot: Slot) {
         let port = &self.egress[at];
         if port.is_host
