@@ -132,7 +132,7 @@ fn contradictions() -> Vec<Case> {
         (irn("[[workload.incast]]\nreceiver = 99\nsenders = 3\nsize = \"1KB\""), RUN),
         (irn("[[workload.incast]]\nreceiver = 0\nsenders = 99\nsize = \"1KB\""), RUN),
         (irn("[workload.closed-loop]\noutstanding = 4000000000\nsizes = { fixed = \"1KB\" }"), RUN),
-        (irn("[workload.verbs]\nsizes = { fixed = \"1KB\" }"), &["run", "input", "--series", "roce+eqds"]),
+        (irn("[workload.verbs]\nsizes = { fixed = \"1KB\" }"), &["run", "input", "--series", "eqds"]),
         (irn("[workload.flows]\npath = \"missing.txt\""), RUN),
         (irn("[workload.flows]\npath = \"folder\""), RUN),
         (irn("[workload.flows]\npath = \"flow.txt\"\npriorities = \"files\""), RUN),

@@ -4,9 +4,9 @@
 //! no distinction of kinds. Each kind has a range; of equal deadlines, the lower slot comes first.
 //!
 //! ```text
-//!     0              2^28           2^29           2^29 + 2^28          2^30 - 2^27         2^30
-//!     | queue pairs  |  NDP's flows | tunnels      | tunnels of stacks  | that end here     | TCP's flows
-//!                                   |              |                    |           parts of the NIC
+//!     0             2^28          2^29 - 2^27   2^29         2^29 + 2^28         2^30 - 2^27     2^30
+//!     | queue pairs | NDP's flows | headers     | tunnels    | tunnels of stacks | that end here | TCP's flows
+//!                                   NDP's pacer                                    parts of NIC
 //! ```
 
 /// Range of the slots of one kind.
@@ -17,7 +17,10 @@ pub(crate) struct SlotRange {
 }
 
 /// NDP flows, at either end.
-pub(crate) const NDP: SlotRange = SlotRange { first: 1 << 28, end: NDP_PACER };
+pub(crate) const NDP: SlotRange = SlotRange { first: 1 << 28, end: HEADERS.first };
+/// Headers of packets of applications' queue pairs that are in tunnels. Such packets have this as their
+/// [`slot`](selvedge_wire::Packet::slot) while this NIC keeps them; the ring and the heap have none of these.
+pub(crate) const HEADERS: SlotRange = SlotRange { first: (1 << 29) - (1 << 27), end: NDP_PACER };
 /// EQDS tunnels for native messages that begin here, and messages.
 pub(crate) const TUNNELS: SlotRange = SlotRange { first: 1 << 29, end: EGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that begin here.
@@ -89,6 +92,8 @@ pub(crate) enum Owner {
     Edge,
     /// The pacer of all tunnels that end here, see [`PACER`].
     Pacer,
+    /// Headers of a packet in a tunnel, see [`HEADERS`].
+    Headers,
     /// A flow of TCP.
     Tcp,
 }
@@ -104,7 +109,9 @@ impl Owner {
             EDGE => Self::Edge,
             PACER => Self::Pacer,
             _ if slot < NDP.first => Self::QueuePair,
-            _ if slot < TUNNELS.first => Self::Ndp,
+            NDP_PACER => Self::Ndp,
+            _ if slot < HEADERS.first => Self::Ndp,
+            _ if slot < TUNNELS.first => Self::Headers,
             _ if slot < EGRESS_TUNNELS.first => Self::Tunnel,
             _ if slot < INGRESS_TUNNELS.first => Self::EgressTunnel(EGRESS_TUNNELS.place(slot)),
             _ if slot < TCP.first => Self::IngressTunnel(INGRESS_TUNNELS.place(slot)),
@@ -119,7 +126,7 @@ mod tests {
 
     #[test]
     fn everybody_has_slots_of_their_own() {
-        let kinds = [NDP, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
+        let kinds = [NDP, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
         let parts = [NDP_PACER, POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
         for kind in kinds {
             assert!(kind.end - kind.first > 1 << 20, "there is room for as many as a NIC can have");
@@ -131,16 +138,19 @@ mod tests {
         }
         assert!(parts.iter().all(|&slot| kinds.iter().all(|kind| !kind.has(slot))));
         assert!(kinds.iter().all(|kind| !kind.has(0)), "which is a queue pair's");
-        let owners =
-            [TUNNELS.slot(3), EGRESS_TUNNELS.slot(3), INGRESS_TUNNELS.slot(3), TCP.slot(3), PACER, 3].map(Owner::of);
+        let places = [NDP, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP].map(|kind| kind.slot(3));
+        let owners = places.into_iter().chain([NDP_PACER, PACER, 3]).map(Owner::of);
         let expected = [
+            Owner::Ndp,
+            Owner::Headers,
             Owner::Tunnel,
             Owner::EgressTunnel(3),
             Owner::IngressTunnel(3),
             Owner::Tcp,
+            Owner::Ndp,
             Owner::Pacer,
             Owner::QueuePair,
         ];
-        assert_eq!(owners, expected);
+        assert!(owners.eq(expected));
     }
 }

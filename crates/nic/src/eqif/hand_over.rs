@@ -1,6 +1,6 @@
 //! Moves packets from stacks to the queues of their EQIFs.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
@@ -11,7 +11,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 use super::{EqifSet, OF_RDMA, OF_TCP, UNARMED};
 use crate::nic::{Nic, NicParams};
 use crate::qp::NicStats;
-use crate::slot::{ENGINE, Owner};
+use crate::slot::{ENGINE, Owner, REQUESTS};
 
 /// The RDMA engine as its EQIF sees it: the packets that it would send.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Engine {
     paused: bool,
     /// Queue pair of the last CNP, and its time, indexed by slot.
     cnps: Vec<(QpNumber, Instant)>,
+    /// Time of the last CNP, by queue pair of an application.
+    cnps_of_verbs: BTreeMap<QpNumber, Instant>,
 }
 
 impl Engine {
@@ -39,6 +41,7 @@ impl Engine {
             armed: UNARMED,
             paused: false,
             cnps: Vec::new(),
+            cnps_of_verbs: BTreeMap::new(),
         }
     }
 
@@ -62,6 +65,15 @@ impl Engine {
         let may = last == Instant::NEVER || last_qp != qp || last + interval <= now;
         if may {
             self.cnps[place] = (qp, now);
+        }
+        may
+    }
+
+    /// Returns whether the queue pair of an application may be sent a CNP at `now`, and notes the CNP.
+    fn may_hear_of_verbs(&mut self, qp: QpNumber, now: Instant, interval: Duration) -> bool {
+        let may = self.cnps_of_verbs.get(&qp).is_none_or(|&last| last + interval <= now);
+        if may {
+            self.cnps_of_verbs.insert(qp, now);
         }
         may
     }
@@ -124,7 +136,10 @@ impl Nic {
                         self.take_segment(cx, params, eqif, segment);
                     }
                 }
-                (Owner::QueuePair, Some(eqifs)) if eqif.rdma.is_some() => eqifs.engine.ready.push_back(slot),
+                (Owner::QueuePair | Owner::Requests, Some(eqifs)) if eqif.rdma.is_some() => {
+                    eqifs.engine.ready.push_back(slot);
+                }
+                (Owner::Acks, Some(eqifs)) if eqif.rdma.is_some() => eqifs.engine.ready.push_front(slot),
                 _ => self.ready.push_back(slot),
             }
         }
@@ -164,7 +179,9 @@ impl Nic {
                 eqifs.engine.free_at = cx.now + rate.time_for(Bytes::new((packet.frame + params.gap).into()));
             }
             let carrier = eqifs.carrier_to(packet.dst, OF_RDMA, packet.entropy);
-            self.wait_for_credit(cx, params, eqif, carrier, packet);
+            let headers = self.rdma.as_mut().filter(|_| packet.slot == REQUESTS).and_then(|rdma| rdma.leaving.take());
+            let kept = headers.map_or(packet, |headers| eqifs.shelf.put(&packet, &headers));
+            self.wait_for_credit(cx, params, eqif, carrier, kept);
             self.press_back(cx, rdma, carrier, &packet);
         }
     }
@@ -227,15 +244,24 @@ impl Nic {
         let waiting = state.queue.bytes();
         backlog.note_length(&mut state.pressure, &rdma.back_pressure, waiting);
         let BackPressure::Cnp(cnp) = &rdma.back_pressure else { return };
-        if matches!(packet.repr, Repr::Data(_))
-            && state.pressure.asks_for_cnp(&rdma.back_pressure, waiting)
-            && engine.may_hear(packet.slot, packet.qp, cx.now, cnp.interval)
-        {
-            stats.cnps += 1;
-            if let Some(state) = self.sender_at(packet.slot, packet.qp) {
-                state.sender.on_cnp(cx);
-                self.refresh(packet.slot, cx.now);
-            }
+        if !matches!(packet.repr, Repr::Data(_)) || !state.pressure.asks_for_cnp(&rdma.back_pressure, waiting) {
+            return;
+        }
+        let is_of_verbs = packet.slot == REQUESTS;
+        let may_hear = if is_of_verbs {
+            engine.may_hear_of_verbs(packet.qp, cx.now, cnp.interval)
+        } else {
+            engine.may_hear(packet.slot, packet.qp, cx.now, cnp.interval)
+        };
+        if !may_hear {
+            return;
+        }
+        stats.cnps += 1;
+        if is_of_verbs {
+            self.slow_down(cx, packet.qp);
+        } else if let Some(state) = self.sender_at(packet.slot, packet.qp) {
+            state.sender.on_cnp(cx);
+            self.refresh(packet.slot, cx.now);
         }
     }
 }

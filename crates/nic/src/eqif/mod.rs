@@ -11,8 +11,8 @@
 //! 1. *Stacks are unchanged.* Their flows are in the NIC's ready ring and add to its queue of control packets, as
 //!    without tunnels; after every event of the NIC, [`Nic::hand_over`] moves the packets of both to the queues of the
 //!    EQIFs. The packets that leave are tunnel packets, and the driver asks for their cargo ([`Nic::poll_cargo`]).
-//! 2. *The RDMA engine* hands over at its own rate and can be paused; control packets go first there, too. TCP hands
-//!    over at once, as a kernel does.
+//! 2. *The RDMA engine* hands over at its own rate and can be paused; control packets go first there, too. It sends for
+//!    flows' queue pairs and for those of applications ([`crate::rdma`]). TCP hands over at once, as a kernel does.
 //! 3. *One entry in the ring.* All tunnels with packets to send are in the ring as one entry ([`EDGE`]), behind which a
 //!    [`Schedule`] determines the next tunnel; flows that do not go through tunnels take turns with that entry.
 //! 4. *One tunnel per EQIF and destination*: the header's sender ID is the EQIF. RC packets lack the source's queue
@@ -21,6 +21,7 @@
 mod hand_over;
 mod receiving;
 mod sending;
+mod shelf;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,7 @@ use crate::slot::EDGE;
 use hand_over::Engine;
 use receiving::IngressTunnel;
 use sending::EgressTunnel;
+use shelf::Shelf;
 
 /// Sender ID of native messages. Sender IDs are the EQIFs of a host.
 pub(crate) const NATIVE: u8 = 0;
@@ -57,6 +59,8 @@ pub(crate) struct EqifSet {
     by_source: Table<(HostId, QpNumber)>,
     /// Packets that have left tunnels, for the stacks.
     arrived: VecDeque<Packet>,
+    /// Headers of the packets of applications' queue pairs that `outbound`, `inbound` and `arrived` keep.
+    shelf: Shelf,
     /// Cargo of the packet that was sent last.
     leaving: Option<Packet>,
     backlog: Backlog,
@@ -78,6 +82,7 @@ impl EqifSet {
             inbound: Vec::new(),
             by_source: Table::new(),
             arrived: VecDeque::new(),
+            shelf: Shelf::default(),
             leaving: None,
             backlog: Backlog::default(),
             engine: Engine::new(),

@@ -4,13 +4,14 @@ use selvedge_transport::Cx;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{Disposition, Pacer};
 use selvedge_units::Instant;
-use selvedge_wire::eqds::{Control, Data, Flags};
+use selvedge_wire::eqds::{Control, Flags};
+use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, NATIVE, UNARMED, key};
 use crate::eqds::{Arrival, End, Origin, control_packet, name};
 use crate::nic::{Handled, Nic, NicParams};
-use crate::slot::INGRESS_TUNNELS;
+use crate::slot::{INGRESS_TUNNELS, REQUESTS};
 
 /// Receiving end of a tunnel that carries packets of a stack.
 #[derive(Debug)]
@@ -56,17 +57,20 @@ impl EqifSet {
 }
 
 impl Nic {
-    /// Handles an arriving packet that may carry another; `cargo` is the carried packet.
+    /// Handles an arriving packet that may carry another. `cargo` is the carried packet, as [`Nic::poll_cargo`]
+    /// returned it; `headers` are those that [`Nic::poll_headers`] returned with it, and necessary if the carried
+    /// packet is of an application's queue pair.
     pub fn handle_carrier(
         &mut self,
         cx: &mut Cx<'_>,
         params: &NicParams,
         packet: &Packet,
         cargo: Option<Packet>,
+        headers: Option<&Headers>,
     ) -> Handled {
         match (&packet.repr, &params.eqif) {
             (Repr::EqdsData(data), Some(eqif)) if data.eqif != NATIVE => {
-                self.on_carrier_data(cx, params, eqif, packet, data, cargo)
+                self.on_carrier_data(cx, params, eqif, Arrival { packet, data, cargo: (cargo, headers) })
             }
             _ => self.handle_packet(cx, params, packet),
         }
@@ -77,9 +81,7 @@ impl Nic {
         cx: &mut Cx<'_>,
         params: &NicParams,
         eqif: &EqifParams,
-        packet: &Packet,
-        data: &Data,
-        cargo: Option<Packet>,
+        Arrival { packet, data, cargo: (cargo, headers) }: Arrival<'_, (Option<Packet>, Option<&Headers>)>,
     ) -> Handled {
         let Some(eqifs) = self.eqifs.as_deref_mut() else { return Handled::Unknown };
         debug_assert!(
@@ -89,6 +91,10 @@ impl Nic {
         let mut cargo = cargo.unwrap_or(Packet::BLANK);
         if packet.ecn == Ecn::Marked && cargo.ecn == Ecn::Capable {
             cargo.ecn = Ecn::Marked;
+        }
+        let headers = headers.filter(|_| cargo.slot == REQUESTS && !data.trimmed && data.payload > 0);
+        if let Some(headers) = headers {
+            cargo = eqifs.shelf.put(&cargo, headers);
         }
         let known = eqifs.inbound.len();
         let place = eqifs.carried_from(packet, data.eqif);
@@ -102,6 +108,9 @@ impl Nic {
         let deliver = |packet| arrived.push_back(packet);
         let (disposition, control) = state.end.hear(cx, eqds, pacer, name(place, true), arrival, deliver);
         eqifs.stats.reordering = eqifs.stats.reordering.max(state.end.receiver.waiting() as u64);
+        if headers.is_some() && disposition != Disposition::Taken {
+            eqifs.shelf.drop_headers(&cargo);
+        }
         self.arm_pacer();
         if let Some(control) = control {
             self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
@@ -140,7 +149,14 @@ impl Nic {
     /// Delivers packets that have left tunnels to the stacks.
     fn hand_up(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while let Some(packet) = self.eqifs.as_mut().and_then(|eqifs| eqifs.arrived.pop_front()) {
-            match self.handle_packet(cx, params, &packet) {
+            let Some(eqifs) = &mut self.eqifs else { return };
+            let handled = if let Some((inner, &headers)) = eqifs.shelf.get(&packet) {
+                eqifs.shelf.drop_headers(&packet);
+                self.handle_verbs(cx, params, &inner, &headers)
+            } else {
+                self.handle_packet(cx, params, &packet)
+            };
+            match handled {
                 Handled::Taken => {}
                 Handled::Completed(completion) => self.tunnels.completions.push_back(completion),
                 Handled::Unknown => {

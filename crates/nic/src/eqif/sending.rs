@@ -139,7 +139,17 @@ impl Nic {
         }
         let (dst, number) = (*dst, *number);
         eqifs.outbound[carrier as usize].queued = false;
-        let Some(Transmit { cargo, seq, pull_target, flags, retransmission, .. }) = sent else { return false };
+        let Some(Transmit { mut cargo, seq, pull_target, flags, retransmission, .. }) = sent else { return false };
+        if let Some((inner, headers)) = cargo.and_then(|kept| eqifs.shelf.get(&kept)) {
+            if let Some(rdma) = &mut self.rdma {
+                rdma.leaving = Some(*headers);
+            }
+            if let Some(kept) = cargo.filter(|_| !tunnel.reliable) {
+                // It is not sent again.
+                eqifs.shelf.drop_headers(&kept);
+            }
+            cargo = Some(inner);
+        }
         let payload = cargo.map_or(0, |cargo| cargo.frame);
         *packet = Packet {
             sent_at: cx.now,
@@ -204,12 +214,17 @@ impl Nic {
     ) -> Handled {
         let (Some(eqif), Some(eqifs)) = (&params.eqif, &mut self.eqifs) else { return Handled::Unknown };
         let carrier = EGRESS_TUNNELS.place(packet.slot);
-        let Some(state) = eqifs.outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
+        let EqifSet { outbound, shelf, .. } = &mut **eqifs;
+        let Some(state) = outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
             return Handled::Unknown;
         };
         self.stats.acks_received += 1;
         let tunnel = eqif.of(state.eqif);
-        state.sender.handle_control(tunnel, cx.now, control, |_| {});
+        state.sender.handle_control(tunnel, cx.now, control, |kept| {
+            if tunnel.reliable {
+                shelf.drop_headers(&kept);
+            }
+        });
         self.refresh_carrier(params, tunnel, carrier);
         Handled::Taken
     }
@@ -260,7 +275,13 @@ impl Nic {
                 }
             }
             Event::PeerUnreachable => {
-                eqifs.stats.dropped += state.queue.drain().count() as u64;
+                if tunnel.reliable {
+                    state.sender.unacknowledged().for_each(|kept| eqifs.shelf.drop_headers(kept));
+                }
+                for (kept, _) in state.queue.drain() {
+                    eqifs.shelf.drop_headers(&kept);
+                    eqifs.stats.dropped += 1;
+                }
                 state.sender.forget(tunnel, tunnel.life.memory);
             }
         }

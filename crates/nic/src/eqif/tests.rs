@@ -1,5 +1,7 @@
 //! Tests of NICs whose stacks send through tunnels, over links that lose, duplicate and delay packets.
 
+mod verbs;
+
 use alloc::vec::Vec;
 
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, Share, TcpEqif};
@@ -9,6 +11,7 @@ use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{Cx, Fabric, ReceiverConfig, Scheme, SenderConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting, Toggle, mix64};
 use selvedge_wire::eqds::{Control, Flags};
+use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use super::EqifSet;
@@ -61,12 +64,15 @@ fn speaking_with(
     }
 }
 
+/// Packet that another carries, and its headers if it is of an application's queue pair.
+type Cargo = (Option<Packet>, Option<Headers>);
+
 /// NICs, each with its own link to all others.
 struct World {
     params: NicParams,
     nics: Vec<Nic>,
     free_at: Vec<Instant>,
-    under_way: Vec<(Instant, u64, Packet, Option<Packet>)>,
+    under_way: Vec<(Instant, u64, Packet, Cargo)>,
     sent: u64,
     /// Lost, duplicated and delayed packets, each per thousand.
     faults: u64,
@@ -133,9 +139,9 @@ impl World {
 
     fn take_in(&mut self) {
         while let Some(place) = self.under_way.iter().position(|(at, ..)| *at <= self.now) {
-            let (_, _, packet, cargo) = self.under_way.remove(place);
+            let (_, _, packet, (cargo, headers)) = self.under_way.remove(place);
             let host = packet.dst.index();
-            self.nics[host].handle_carrier(&mut Cx::at(self.now), &self.params, &packet, cargo);
+            self.nics[host].handle_carrier(&mut Cx::at(self.now), &self.params, &packet, cargo, headers.as_ref());
             self.note_completions(host);
         }
     }
@@ -152,7 +158,7 @@ impl World {
         if self.free_at[host] > self.now || !nic.poll_transmit(&mut Cx::at(self.now), &self.params, 0, &mut packet) {
             return;
         }
-        let cargo = nic.poll_cargo();
+        let (cargo, headers) = (nic.poll_cargo(), nic.poll_headers());
         assert!(matches!(packet.repr, Repr::EqdsData(_) | Repr::EqdsControl(_)), "{packet:?} is in no tunnel");
         self.free_at[host] = self.now + RATE.time_for(Bytes::new(u64::from(packet.frame) + 20));
         self.sent += 1;
@@ -174,7 +180,7 @@ impl World {
             _ => (Duration::ZERO, 1),
         };
         for _ in 0..copies {
-            self.under_way.push((self.free_at[host] + DELAY + fate, self.sent, packet, cargo));
+            self.under_way.push((self.free_at[host] + DELAY + fate, self.sent, packet, (cargo, headers)));
         }
         self.under_way.sort_by_key(|(at, sent, ..)| (*at, *sent));
     }

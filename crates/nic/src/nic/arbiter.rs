@@ -201,9 +201,12 @@ impl Nic {
             Owner::Ndp => self.serve_ndp(cx, params, slot),
             Owner::Tcp => self.serve_tcp(cx, slot),
             // These are in the ring together as one entry, or not at all.
-            Owner::EgressTunnel(_) | Owner::IngressTunnel(_) | Owner::Poll | Owner::Engine | Owner::Pacer => {
-                return false;
-            }
+            Owner::EgressTunnel(_)
+            | Owner::IngressTunnel(_)
+            | Owner::Poll
+            | Owner::Engine
+            | Owner::Pacer
+            | Owner::Headers => return false,
         };
         let Some(segment) = segment else { return false };
         *packet = segment;

@@ -145,18 +145,20 @@ impl Nic {
             rdma.rnic.modify_qp(&mut Cx::at(Instant::ZERO), qp, &step)?;
         }
         rdma.rnic.agree(qp)?;
-        (0..connection.receive_requests).try_for_each(|_| self.post_receive(qp))
+        let cx = &mut Cx::at(Instant::ZERO);
+        (0..connection.receive_requests).try_for_each(|_| self.post_receive(cx, params, qp))
     }
 
     /// Posts a receive request on `qp`, for a message of any length.
     ///
     /// # Errors
     /// Like [`Rnic::post_recv`].
-    pub fn post_receive(&mut self, qp: QpNumber) -> Result<(), VerbsError> {
+    pub fn post_receive(&mut self, cx: &mut Cx<'_>, params: &NicParams, qp: QpNumber) -> Result<(), VerbsError> {
         let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
         rdma.rnic.post_recv(qp, ReceiveRequest { id: 0, scatter: Vec::from([Self::memory(0, u32::MAX)]) })?;
         if rdma.rnic.take_news() {
             self.stand();
+            self.hand_over(cx, params);
         }
         Ok(())
     }

@@ -12,7 +12,9 @@
 //! 2. *A packet is the part that switches see.* It is data if it belongs to a request or a response, and an
 //!    acknowledgement otherwise. Its headers travel separately: the driver takes them ([`Nic::poll_headers`]) and
 //!    delivers them with the packet ([`Nic::handle_verbs`]).
-//! 3. *Payload does not exist* ([`Ledger`]), except the words that atomic operations access.
+//! 3. *Through tunnels* ([`crate::eqif`]) the two entries are in the ring of the RDMA engine instead, and the tunnel
+//!    keeps headers for as long as their packets.
+//! 4. *Payload does not exist* ([`Ledger`]), except the words that atomic operations access.
 
 mod connection;
 mod frame;
@@ -42,8 +44,8 @@ pub(crate) struct Rdma {
     pd: PdId,
     cq: CqId,
     acks: VecDeque<(Packet, Headers)>,
-    /// Headers of the packet that was sent last.
-    leaving: Option<Headers>,
+    /// Headers of the packet that was sent last, or of its cargo.
+    pub(crate) leaving: Option<Headers>,
     /// Whether [`REQUESTS`] is in the ready ring.
     queued: bool,
     /// Packets that the queue pair whose turn it is has sent.
@@ -66,10 +68,17 @@ impl Nic {
     ///
     /// # Errors
     /// Like [`Rnic::post_send`].
-    pub fn post(&mut self, cx: &mut Cx<'_>, qp: QpNumber, request: SendRequest) -> Result<(), VerbsError> {
+    pub fn post(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        qp: QpNumber,
+        request: SendRequest,
+    ) -> Result<(), VerbsError> {
         let Some(rdma) = &mut self.rdma else { return Err(VerbsError::NoSuch("queue pair")) };
         rdma.rnic.post_send(cx, qp, request)?;
         self.stand();
+        self.hand_over(cx, params);
         Ok(())
     }
 
@@ -79,7 +88,8 @@ impl Nic {
         rdma.rnic.poll_cq(rdma.cq)
     }
 
-    /// Returns the headers of the packet that was sent last, if it belongs to an application's queue pair.
+    /// Returns the headers of the packet that [`Nic::poll_transmit`] has just returned, or of its cargo
+    /// ([`Nic::poll_cargo`]), if that belongs to an application's queue pair.
     pub fn poll_headers(&mut self) -> Option<Headers> {
         self.rdma.as_mut()?.leaving.take()
     }
@@ -158,6 +168,13 @@ impl Nic {
         rdma.rnic.handle_timeout(cx);
         self.stats.timeouts += rdma.rnic.stats().timeouts - before;
         self.stand();
+    }
+
+    /// Slows down a queue pair of an application: its packets wait in this host.
+    pub(crate) fn slow_down(&mut self, cx: &mut Cx<'_>, qp: QpNumber) {
+        let Some(rdma) = &mut self.rdma else { return };
+        rdma.rnic.notify_of_congestion(cx, qp);
+        self.arm();
     }
 
     /// Returns the traffic class of an entry of the ready ring.

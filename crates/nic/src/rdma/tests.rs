@@ -113,7 +113,8 @@ fn each_operation_completes_whatever_is_lost() {
             (Operation::CompareSwap { remote: Remote { address: 64, key }, compare: 5, swap: 9 }, 8),
         ];
         for (id, (operation, length)) in (0..).zip(operations) {
-            nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(id, operation, length)).expect("free capacity");
+            let request = request(id, operation, length);
+            nics[0].post(&mut Cx::at(Instant::ZERO), &params, qps[0], request).expect("free capacity");
         }
         let seen = run(&params, &mut nics, nth);
         let done: Vec<_> = core::iter::from_fn(|| nics[0].poll_completed()).collect();
@@ -137,7 +138,8 @@ fn frames(format: WireFormat, operation: Operation) -> (Vec<u16>, u16) {
     let mut params = speaking();
     params.verbs.as_mut().expect("RDMA parameters").format = format;
     let (mut nics, qps) = pair(&params);
-    nics[0].post(&mut Cx::at(Instant::ZERO), qps[0], request(0, operation, 3 * 1_024)).expect("room in the queue");
+    let request = request(0, operation, 3 * 1_024);
+    nics[0].post(&mut Cx::at(Instant::ZERO), &params, qps[0], request).expect("room in the queue");
     let seen = run(&params, &mut nics, u64::MAX);
     let is_full = |packet: &&Packet| matches!(packet.repr, Repr::Data(data) if data.payload == 1_024);
     let full = seen.iter().filter(is_full).map(|packet| packet.frame).collect();
@@ -176,7 +178,7 @@ fn queue_pairs_take_turns_packet_by_packet() {
     let remote = Remote { address: 0, key: Nic::memory(0, 0).key };
     for qp in [first[0], second[0]] {
         let write = request(0, Operation::Write { remote, immediate: None }, 10_000);
-        nics[0].post(&mut Cx::at(Instant::ZERO), qp, write).expect("room in the queue");
+        nics[0].post(&mut Cx::at(Instant::ZERO), &params, qp, write).expect("room in the queue");
     }
     let seen = run(&params, &mut nics, u64::MAX);
     let senders: Vec<u32> = seen.iter().filter(|packet| packet.src == HostId(0)).map(|packet| packet.entropy).collect();

@@ -243,9 +243,7 @@ impl QueuePair {
         shared.paths.on_arrival(self.terms.path, cx.now);
         match headers.bth.opcode {
             notification::OPCODE => {
-                self.requester.on_congestion(cx);
-                self.responder.on_congestion(cx);
-                shared.paths.on_mark(self.terms.path, cx.now);
+                self.on_congestion(cx, shared);
                 Ok(())
             }
             op::ACKNOWLEDGE
@@ -272,6 +270,13 @@ impl QueuePair {
                 outcome
             }
         }
+    }
+
+    /// Slows requests and responses down, and the path: packets of this side meet congestion.
+    pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>, shared: &mut Shared) {
+        self.requester.on_congestion(cx);
+        self.responder.on_congestion(cx);
+        shared.paths.on_mark(self.terms.path, cx.now);
     }
 
     /// Returns whether the queue pair has sent the arriving datagram itself.

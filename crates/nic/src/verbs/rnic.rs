@@ -141,6 +141,14 @@ impl Rnic {
             self.handle_for_group(cx, memory, &Arrival { route, headers, payload });
         }
     }
+    /// Notifies a queue pair of congestion, as a congestion notification packet from its peer does. Has no effect on a
+    /// queue pair that does not exist.
+    pub(crate) fn notify_of_congestion(&mut self, cx: &mut Cx<'_>, qp: QpNumber) {
+        if let Some(pair) = self.qps.get_mut(&qp.0) {
+            pair.on_congestion(cx, &mut self.shared);
+            self.settle(qp.0);
+        }
+    }
     /// Returns the next acknowledgement of a queue pair, for owners that send acknowledgements before all else.
     /// [`Self::poll_transmit`] returns them too.
     pub fn poll_ack(&mut self, qp: QpNumber) -> Option<Transmit> {

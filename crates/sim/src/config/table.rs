@@ -7,6 +7,7 @@ use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::TransportConfig;
@@ -89,6 +90,7 @@ impl TransportConfig {
                 tcp,
                 eqds: Some(*tunnels),
                 has_rdma_stack: has_rdma,
+                verbs_headers: Bytes::ZERO,
                 ndp: None,
             }),
         }

@@ -11,6 +11,7 @@ use selvedge_transport::{
 };
 use selvedge_units::{Bytes, Duration, Setting};
 use selvedge_wire::Header;
+use selvedge_wire::verbs::Headers;
 use serde::{Deserialize, Serialize};
 
 use super::NicConfig;
@@ -31,6 +32,9 @@ pub struct TransportConfig {
     /// Whether queue pairs with `recovery` and `congestion` send through the tunnels of `eqds`: their flows are no
     /// native messages.
     pub has_rdma_stack: bool,
+    /// Most bytes that headers of packets of applications' queue pairs (`[workload.verbs]`) add to frames in tunnels;
+    /// zero if there are none ([`TransportConfig::carry_verbs`]).
+    pub verbs_headers: Bytes,
     /// NDP, instead of recovery and congestion control of RDMA.
     pub ndp: Option<NdpConfig>,
 }
@@ -44,6 +48,7 @@ impl Default for TransportConfig {
             tcp: None,
             eqds: None,
             has_rdma_stack: false,
+            verbs_headers: Bytes::ZERO,
             ndp: None,
         }
     }
@@ -80,6 +85,13 @@ impl TransportConfig {
         let eqif = self.eqds.map(|eqds| eqds.eqif).unwrap_or_default();
         if self.tcp.is_some() { eqif.tcp.is_some() } else { self.is_rdma() && eqif.rdma.is_some() }
     }
+    /// Makes frames of tunnels large enough for packets of applications' queue pairs, where tunnels carry those. Must
+    /// precede [`TransportConfig::resolve`].
+    pub fn carry_verbs(&mut self) {
+        if self.is_carried() {
+            self.verbs_headers = Bytes::new(Headers::LONGEST as u64);
+        }
+    }
     /// Returns the size of the largest frame that tunnels send; `None`: there are no tunnels.
     pub fn tunnel_frame(&self, nic: &NicConfig) -> Option<Bytes> {
         let eqds = self.eqds.as_ref()?;
@@ -87,7 +99,7 @@ impl TransportConfig {
         let tcp = self.tcp.as_ref().map_or_else(|| TcpConfig::default().header(), TcpConfig::header);
         let tcp = eqds.eqif.tcp.map(|_| Header::ETHERNET_IPV4 + Bytes::new(tcp) + eqds.encapsulation());
         let rdma = nic.header + self.recovery.extra_header() + self.congestion.extra_header() + eqds.encapsulation();
-        let rdma = eqds.eqif.rdma.map(|_| rdma);
+        let rdma = eqds.eqif.rdma.map(|_| rdma + self.verbs_headers);
         [native, tcp, rdma].into_iter().flatten().max().map(|around| nic.mtu + around)
     }
     /// Returns the scheme's name: that of the loss recovery, or "tcp", "mptcp", "eqds" or "ndp".

@@ -20,14 +20,10 @@ impl TransportConfig {
     /// A transport without queue pairs, with a congestion control that queue pairs of applications cannot have, or an
     /// MTU that InfiniBand does not define. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
-        if !self.is_rdma() || self.is_carried() {
-            let why = if self.is_carried() {
-                "EQDS's tunnels do not carry them".to_owned()
-            } else {
-                format!("{} has none", self.recovery_name())
-            };
+        if !self.is_rdma() {
             let message = format!(
-                "applications that use verbs need queue pairs, and {why}: give series as \"irn\", \"melo\", \"roce\" or \"roce+pfc\", or leave [workload.verbs] out"
+                "applications that use verbs need queue pairs, and {} has none: give series as \"irn\", \"melo\", \"roce\", \"roce+pfc\" or \"roce+dcqcn+eqds\", or leave [workload.verbs] out",
+                self.recovery_name()
             );
             return Err(ConfigError::new("transport", message));
         }

@@ -56,7 +56,8 @@ impl Records {
     pub(crate) fn put(&mut self, slot: Slot, record: Record) {
         put(&mut self.records, slot, record, Record::Nothing);
     }
-    /// Returns the headers of a packet; empty unless it belongs to an application's queue pair.
+    /// Returns the headers of a packet, or of the packet that it carries; meaningless unless that belongs to an
+    /// application's queue pair.
     pub(crate) fn headers(&self, slot: Slot) -> Headers {
         self.headers.get(slot as usize).copied().unwrap_or_default()
     }
@@ -117,7 +118,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Stores the headers of a packet that has just left a host's NIC, if it belongs to an application's queue pair.
+    /// Stores the headers of a packet that has just left a host's NIC, or of the packet that it carries, if that
+    /// belongs to an application's queue pair.
     fn head(&mut self, at: u32, slot: Slot) {
         let port = &self.egress[at];
         if port.is_host
@@ -135,13 +137,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return self.handle_verbs(host, slot);
         }
         let (packet, record) = (self.pool.get(slot), self.records.get(slot));
+        if self.fabric.has_cargo {
+            return self.handle_carrier(host, slot, &packet, record.cargo());
+        }
         let Host { nic, params, .. } = &mut self.hosts[host];
         let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        if self.fabric.has_cargo {
-            return nic.handle_carrier(&mut cx, params, &packet, record.cargo());
-        }
         let handled = nic.handle_packet(&mut cx, params, &packet);
         nic.handle_path(self.now, &packet, &record.path());
+        handled
+    }
+
+    /// Hands a packet to its NIC, with the packet that it carries.
+    fn handle_carrier(&mut self, host: u32, slot: Slot, packet: &Packet, cargo: Option<Packet>) -> Handled {
+        let headers = self.records.headers.get(slot as usize);
+        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let Host { nic, params, .. } = &mut self.hosts[host];
+        let handled = nic.handle_carrier(&mut cx, params, packet, cargo, headers);
+        if self.fabric.has_verbs {
+            self.attend_applications(host);
+        }
         handled
     }
 

@@ -1,6 +1,7 @@
 //! Applications that post work requests: the messages that their queue pairs have under way, and the resulting rows.
 //!
-//! The packets of [`selvedge_nic`]'s RNIC travel like all others, with their headers as records ([`super::records`]).
+//! The packets of [`selvedge_nic`]'s RNIC travel like all others, or in tunnels, with their headers as records
+//! ([`super::records`]).
 //! Completions are passed to the application at once; the next message follows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -147,7 +148,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             };
             let (request, answer) = queue.request(qp, &spec, verb);
             let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-            let posted = self.hosts[host].nic.post(&mut cx, qp, request);
+            let Host { nic, params, .. } = &mut self.hosts[host];
+            let posted = nic.post(&mut cx, params, qp, request);
             queue.failed |= posted.is_err();
             queue.posted.push_back(Posted { spec, verb, answer });
         }
@@ -160,7 +162,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             if matches!(done.kind, CompletionKind::Receive | CompletionKind::ReceiveWrite) {
                 if done.status == Status::Success {
                     // The application uses the received data at once.
-                    let posted = self.hosts[host].nic.post_receive(done.qp);
+                    let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+                    let Host { nic, params, .. } = &mut self.hosts[host];
+                    let posted = nic.post_receive(&mut cx, params, done.qp);
                     debug_assert_eq!(posted, Ok(()), "there is room for as many as have completed");
                 }
             } else {

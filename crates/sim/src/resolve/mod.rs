@@ -94,6 +94,9 @@ impl Settings {
     pub fn resolve(self, network: &Network, workloads: &[WorkloadSummary]) -> Resolved {
         let xon_gap = self.nic.xon_gap(&self.transport);
         let Self { mut switch, nic, mut transport, mut beside, auto } = self;
+        if workloads.iter().any(WorkloadSummary::is_of_verbs) {
+            transport.carry_verbs();
+        }
         let frame = nic.payload(&transport) + nic.data_header(&transport);
         let wire = nic.with_longest_header(&transport, beside.as_ref());
         resolve_switch(&mut switch, network, &wire, frame, xon_gap);

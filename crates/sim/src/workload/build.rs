@@ -128,6 +128,10 @@ impl Workload {
 }
 
 impl WorkloadSummary {
+    /// Returns whether the workload is an operation of applications' queue pairs.
+    pub(crate) fn is_of_verbs(&self) -> bool {
+        self.kind == super::Verbs::NAME
+    }
     /// Returns whether the groups are jobs, which compute and communicate in turn.
     pub fn is_job(&self) -> bool {
         matches!(self.group, Some(GroupParts::Ranks(_)))

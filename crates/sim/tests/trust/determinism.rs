@@ -207,6 +207,15 @@ fn roce_in_tunnels(config: &mut SimConfig) {
     }
 }
 
+/// Sets IRN through tunnels.
+fn irn_in_tunnels(config: &mut SimConfig) {
+    eqds(config);
+    config.transport.has_rdma_stack = true;
+    if let Some(eqds) = &mut config.transport.eqds {
+        eqds.eqif.rdma = Some(RdmaEqif::default());
+    }
+}
+
 fn melo(config: &mut SimConfig) {
     let rto = Setting::Value(Duration::from_us(400));
     config.transport.recovery = MeloConfig { rto, pool_bits: 512, ..MeloConfig::default() }.into();
@@ -448,6 +457,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("irn-dcqcn-verbs", leaf_spine(), Series::Irn, &[verbs, verbs_poisson, dcqcn]),
         ("irn-swift-verbs-loss", fat_tree(4), Series::Irn, &[verbs, loss, swift]),
         ("roce-pfc-dcqcn-verbs", chain(), Series::RocePfc, &[verbs_writes, dcqcn]),
+        ("irn-verbs-eqds-loss", fat_tree(4), Series::Irn, &[verbs, loss, irn_in_tunnels, samples]),
+        ("roce-dcqcn-verbs-eqds", leaf_spine(), Series::Roce, &[verbs_writes, incast, roce_in_tunnels]),
         ("irn-verbs-inner-nics", servers(), Series::Irn, &[verbs, stopped_by_flows]),
         ("irn-far", far(), Series::Irn, &[permutation, incast, samples]),
         ("irn-long", long(), Series::Irn, &[permutation, incast, loss]),

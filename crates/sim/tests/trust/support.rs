@@ -184,6 +184,9 @@ impl Scene {
         config.switch.netrt.resolve(&fabric);
         config.switch.netrt.check().expect("valid settings");
         let trims = matches!(config.switch.buffer, BufferConfig::Trimming(_));
+        if !config.workload.verbs.is_empty() {
+            config.transport.carry_verbs();
+        }
         let needs = config.transport.resolve(&fabric, &config.nic, trims);
         if let Some(ndp) = &config.transport.ndp {
             ndp.check().expect("valid settings");

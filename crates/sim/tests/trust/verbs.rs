@@ -13,8 +13,11 @@ use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
+use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif};
+use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::melo::{MeloConfig, Resend};
-use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
 use crate::support::{Scene, Series, link, star};
 
@@ -71,6 +74,79 @@ fn each_operation_completes_by_each_recovery_whatever_is_lost() {
                 assert_eq!(outcome.record.retransmissions > 0, per_mille > 0, "{verb:?}");
             }
         }
+    }
+}
+
+/// Sets tunnels for queue pairs, in a fabric that trims, or by requests to send in one that does not.
+fn in_tunnels(burst: Toggle) -> impl FnOnce(&mut SimConfig) {
+    move |config| {
+        let eqif = EqifConfig { rdma: Some(RdmaEqif::default()), ..EqifConfig::default() };
+        let rto = Setting::Value(Duration::from_us(100));
+        config.transport.eqds = Some(EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() });
+        config.transport.has_rdma_stack = true;
+        if burst != Toggle::Off {
+            config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+            config.nic.ack_class = Trimming::default().header_class;
+        }
+    }
+}
+
+/// Sets a go-back-N that needs no PFC.
+fn acknowledged(config: &mut SimConfig) {
+    config.transport.recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
+}
+
+#[test]
+fn each_operation_completes_in_tunnels_and_loses_nothing_of_its_own() {
+    for verb in ALL {
+        for (burst, per_mille) in [(Toggle::Auto, 0), (Toggle::Auto, 20), (Toggle::Off, 0), (Toggle::Off, 20)] {
+            let verbs = Verbs { operations: only(verb), messages: Some(60), queue_depth: 8, ..fixed(5_000) };
+            for recovery in [|_: &mut SimConfig| {}, melo, acknowledged] {
+                let scene = scene(Series::Irn, verbs.clone()).with(recovery).with(in_tunnels(burst));
+                let outcome = scene.with(losing(Affected::All, per_mille)).finish();
+                assert_eq!(outcome.flows.len(), 60, "{verb:?} with {per_mille} of a thousand lost");
+                let record = &outcome.record;
+                assert!(record.eqif.left >= 120, "{verb:?}: requests and answers wait in EQIFs");
+                assert_eq!((record.eqif.dropped, record.eqif.strays), (0, 0), "{verb:?}");
+                assert_eq!(record.retransmissions > 0, per_mille > 0, "{verb:?}");
+            }
+        }
+    }
+}
+
+/// Many requesters of one host: in the network, tunnels keep their queues short, with any kind of operation.
+#[test]
+fn an_incast_waits_in_eqifs() {
+    let pairs = |of: fn(u64) -> [HostRef; 2]| Partners::Listed((0..8).map(of).collect());
+    let to_h8 = pairs(|n| [HostRef::Number(n), HostRef::Number(8)]);
+    let from_h8 = pairs(|n| [HostRef::Number(8), HostRef::Number(n)]);
+    for (verb, pairs) in [(Verb::Write, to_h8.clone()), (Verb::Send, to_h8), (Verb::Read, from_h8)] {
+        for recovery in [|_: &mut SimConfig| {}, acknowledged] {
+            let verbs = Verbs { operations: only(verb), messages: Some(4), pairs: pairs.clone(), ..fixed(100_000) };
+            let scene =
+                Scene::new(star(&[link(40, 500); 9]), Series::Irn).with(recovery).with(in_tunnels(Toggle::Auto));
+            let record = scene.with(|config| config.workload.verbs = Many::from(verbs)).finish().record;
+            assert_eq!((record.data_drops.total(), record.eqif.dropped), (0, 0), "{verb:?}");
+            assert!(record.trims > 0 && record.eqif.peak > Bytes::new(20_000), "{verb:?}: {:?}", record.eqif);
+        }
+    }
+}
+
+/// Only a control that hears CNPs gets them; Writes of queue pairs without one are paused.
+#[test]
+fn eqifs_press_back_on_queue_pairs() {
+    for congestion in [DcqcnConfig::default().into(), CongestionConfig::None(Default::default())] {
+        let pairs = Partners::Listed((0..4).map(|n| [HostRef::Number(n), HostRef::Number(4)]).collect());
+        let verbs = Verbs { messages: Some(20), pairs, ..fixed(1_000_000) };
+        let scene =
+            Scene::new(star(&[link(40, 500); 5]), Series::Irn).with(acknowledged).with(in_tunnels(Toggle::Auto));
+        let scene = scene.with(|config| {
+            config.transport.congestion = congestion;
+            config.workload.verbs = Many::from(verbs);
+        });
+        let record = scene.finish().record;
+        let hears = matches!(congestion, CongestionConfig::Dcqcn(_));
+        assert_eq!((record.eqif.cnps > 0, record.eqif.pauses > 0), (hears, !hears), "{:?}", record.eqif);
     }
 }
 

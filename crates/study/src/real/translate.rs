@@ -90,6 +90,7 @@ fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
         ("failures", !config.failures.is_empty()),
         ("stop.time", config.stop.time.is_some()),
         ("beside", config.beside.is_some()),
+        ("transport.eqds", config.transport.eqds.is_some()),
         ("nic.verbs-headers", config.nic.verbs_headers != VerbsHeaders::Selvedge),
         ("transport.congestion", !matches!(config.transport.congestion, CongestionConfig::None(_))),
     ] {

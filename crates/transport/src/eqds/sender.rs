@@ -229,6 +229,11 @@ impl<H: Copy> Sender<H> {
     pub fn busy_until(&self) -> Instant {
         self.busy_until
     }
+    /// Returns the cargo of the packets that were sent and are not known to have arrived. An unreliable tunnel drops
+    /// that of lost packets.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = &H> {
+        self.window.unacknowledged().chain(self.again.iter().map(|(cargo, _)| cargo))
+    }
     /// Returns whether all supplied packets have arrived.
     pub fn is_done(&self) -> bool {
         self.demand() == 0 && self.window.in_flight == 0

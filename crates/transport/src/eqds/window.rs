@@ -249,6 +249,11 @@ impl<H: Copy> Window<H> {
         }
     }
 
+    /// Returns the cargo of the packets that are not known to have arrived, in order.
+    pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &H> {
+        self.packets.iter().filter(|packet| packet.delivery != Delivery::Arrived).map(|packet| &packet.cargo)
+    }
+
     /// Removes and returns the packets that have not arrived, in order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (H, u32)> {
         self.lost.clear();

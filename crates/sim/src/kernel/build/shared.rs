@@ -127,8 +127,10 @@ pub(super) fn fabric(
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
-    // RDMA headers vary in length: queues are sized for frames with the longest.
-    let queued = frame_limit + Bytes::new(if has_verbs { Headers::LONGEST as u64 } else { 0 });
+    // RDMA headers vary in length: queues are sized for frames with the longest. Frames of tunnels include these.
+    let more =
+        if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers } else { Bytes::ZERO };
+    let queued = frame_limit + more;
     Ok(FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),
         nic: Arc::clone(nic),
