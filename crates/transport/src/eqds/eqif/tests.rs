@@ -66,7 +66,7 @@ fn packets_of_a_connection_count_as_one_super_packet() {
     let red = Red { min: Setting::Value(2), max: Setting::Value(2), ..Red::default() };
     let eqif = TcpEqif { limit: Setting::Value(3), super_packet: Some(Bytes::new(4_000)), red, ..with_window(10) };
     let mut queue = Queue::new();
-    let mut hand_over = |queue: &mut Queue<Option<u32>>, flow, times| {
+    let hand_over = |queue: &mut Queue<Option<u32>>, flow, times| {
         let packet = Offered { flow, ..packet(true) };
         let verdicts = (0..times).map(|_| {
             let verdict = queue.offer(&eqif, Instant::ZERO, EACH, packet);
