@@ -20,7 +20,7 @@ mod connection;
 mod frame;
 mod ledger;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use alloc::collections::VecDeque;
 

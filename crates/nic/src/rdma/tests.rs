@@ -55,7 +55,7 @@ fn pair(params: &NicParams) -> ([Nic; 2], [QpNumber; 2]) {
     (nics, qps)
 }
 
-fn request(id: u64, operation: Operation, length: u32) -> SendRequest {
+pub(crate) fn request(id: u64, operation: Operation, length: u32) -> SendRequest {
     SendRequest {
         id,
         operation,

@@ -1,6 +1,5 @@
 //! Tests of applications' queue pairs that send through tunnels.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
@@ -13,8 +12,9 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 
 use super::{END, SHARE, World, speaking_with};
+use crate::rdma::tests::request;
 use crate::rdma::{ConnectionParams, VerbsParams, WireFormat};
-use crate::verbs::{Data, Operation, QpOptions, Remote, SendRequest, Status};
+use crate::verbs::{Operation, QpOptions, Remote, Status};
 use crate::{Nic, NicParams};
 
 const CONNECTION: ConnectionParams = ConnectionParams {
@@ -76,16 +76,9 @@ fn connect(world: &mut World) -> Vec<QpNumber> {
 }
 
 fn post(world: &mut World, qp: QpNumber, id: u64, operation: Operation, length: u32) {
-    let request = SendRequest {
-        id,
-        operation,
-        data: Data::Gather(vec![Nic::memory(1 << 40, length)]),
-        signaled: true,
-        solicited: false,
-        fence: false,
-        destination: None,
-    };
-    world.nics[0].post(&mut Cx::at(world.now), &world.params, qp, request).expect("room in the queue");
+    world.nics[0]
+        .post(&mut Cx::at(world.now), &world.params, qp, request(id, operation, length))
+        .expect("room in the queue");
 }
 
 fn write() -> Operation {
