@@ -33,7 +33,7 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
-use selvedge_sim::Allocator;
+use selvedge_memory::Allocator;
 
 use args::{Command, Described, Selvedge};
 use output::{Failure, print};
@@ -44,7 +44,7 @@ use selvedge_scenario::KeyHelp;
 static ALLOCATOR: Allocator = Allocator { on_exhausted: exhausted::end };
 
 fn main() -> ExitCode {
-    selvedge_sim::return_freed_memory();
+    selvedge_memory::return_freed_memory();
     let color = if output::allows_control() { ColorChoice::Auto } else { ColorChoice::Never };
     let matches = Selvedge::command().color(color).get_matches();
     let arguments = Selvedge::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

@@ -1,5 +1,6 @@
 //! Configuration of one run of the fabric.
 
+mod balancing;
 mod buffer;
 mod nic;
 mod switch;
@@ -9,20 +10,19 @@ mod verbs;
 
 use std::sync::Arc;
 
+pub use balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
+pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
+pub use nic::{NicConfig, PollPhases, VerbsHeaders};
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;
 use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
-
-pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
-pub use nic::{NicConfig, PollPhases, VerbsHeaders};
 pub use switch::{EcnConfig, LinkHeadroom, PfcConfig, SwitchConfig};
 pub use transport::TransportConfig;
 
 use crate::beside::Beside;
 use crate::error::{ConfigError, Library};
 use crate::fault::{LinkFailure, LossConfig};
-pub use crate::net::balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
 use crate::topology::Paths;
 use crate::workload::{BuildEnv, Extent, Measure, Workload, WorkloadConfig};
 

@@ -9,9 +9,8 @@ use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
-use super::{BufferConfig, NicConfig};
+use super::{BalancingConfig, BufferConfig, NicConfig};
 use crate::beside::Beside;
-use crate::net::balancing::BalancingConfig;
 use crate::workload::WorkloadSummary;
 
 /// Switches of the fabric.

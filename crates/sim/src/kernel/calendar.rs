@@ -17,11 +17,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use selvedge_memory::Table;
+use selvedge_switch::descriptor::Descriptor;
+
 use super::inbox::{Inbox, InboxArena, InboxCursor, SMALLEST, WriteDescriptor};
 use super::schedule::WindowSchedule;
-use super::table::Table;
 use super::visit_order::{Section, VisitOrder};
-use crate::net::descriptor::Descriptor;
 
 /// Number of windows that the ring of agendas covers.
 const NEAR: u64 = 64;
@@ -443,7 +444,7 @@ impl Calendar {
     /// Prefetches the entry that tells where the inbox of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
-        super::prefetch(&self.at_hand[NOW], node);
+        selvedge_memory::prefetch(&self.at_hand[NOW], node);
     }
 
     /// Shows all descriptors that have not been read: the node of this partition that they are for, the beginning of

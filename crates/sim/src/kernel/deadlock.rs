@@ -10,12 +10,12 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use selvedge_switch::port::of_bits;
 use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::{Bytes, Instant, PortId};
 
 use super::partition::Partition;
 use super::stall::{BURST, StallLimits};
-use crate::net::port::of_bits;
 use crate::topology::Node;
 
 /// Periodic check of the whole fabric.
@@ -68,9 +68,9 @@ impl Watch {
         begin: Instant,
     ) -> Option<EndReason> {
         self.next = now.saturating_add(self.limits.look);
-        let events = partitions.iter().map(|p| p.events).sum();
+        let events = partitions.iter().map(|p| p.net.events).sum();
         let still = std::mem::replace(&mut self.events, events) == events;
-        let goodput = partitions.iter().flat_map(|p| p.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
+        let goodput = partitions.iter().flat_map(|p| p.edge.hosts.iter()).map(|host| host.nic.stats().goodput).sum();
         let waiting =
             partitions.iter().any(|p| p.flows_started > 0) && partitions.iter().all(|p| !p.expects_arrivals());
         if goodput != self.goodput || !waiting || hopeful {
@@ -104,7 +104,7 @@ impl Watch {
         partitions: &[P],
     ) -> bool {
         let since = Instant::from_ps(now.as_ps().saturating_sub(self.limits.silence.as_ps()));
-        let mut losses = partitions.iter().flat_map(|p| p.extras.iter()).filter_map(|extra| extra.loss.as_deref());
+        let mut losses = partitions.iter().flat_map(|p| &p.edge.losses).filter_map(Option::as_deref);
         losses.any(|loss| loss.is_in_burst(BURST, since))
     }
 
@@ -117,13 +117,13 @@ impl Watch {
         // Ordered by port, so that the result does not depend on how the fabric is cut.
         let mut stuck: BTreeMap<(PortId, u8), PortClass> = BTreeMap::new();
         for (index, partition) in partitions.iter().enumerate() {
-            for (at, port) in (0..).zip(partition.egress.iter()) {
+            for (at, port) in (0..).zip(partition.net.egress.iter()) {
                 // Lossless classes that wait and are paused.
-                let held = port.waiting & port.paused & partition.accounting.lossless;
+                let held = port.waiting & port.paused & partition.net.params.accounting.lossless;
                 if held == 0 || port.is_host {
                     continue;
                 }
-                let extra = &partition.extras[at];
+                let extra = &partition.net.extras[at];
                 // Pause frames still leave through a paused port, but do not count as progress.
                 let sent = port.frames - extra.pause_frames;
                 frames.insert(extra.id, sent);
@@ -169,17 +169,17 @@ fn waits_for<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
     (index, at, class): PortClass,
     partitions: &[P],
 ) -> Vec<PortClass> {
-    let port = &partitions[index].egress[at];
+    let port = &partitions[index].net.egress[at];
     let (there, peer) = (&partitions[port.peer_partition as usize], port.peer);
-    let entry = &there.egress[peer];
+    let entry = &there.net.egress[peer];
     if entry.is_host {
         return Vec::new();
     }
-    let switch = &there.switches[entry.owner];
+    let switch = &there.net.switches[entry.owner];
     let input = peer - switch.facts.first_port;
     let holds = |&out: &u32| {
-        let queue = &there.queues[switch.facts.queue(&there.egress[out], class, port.peer_port)];
-        queue.packets(&there.store).any(|packet| u32::from(packet.port) == input)
+        let queue = &there.net.queues[switch.facts.queue(&there.net.egress[out], class, port.peer_port)];
+        queue.packets(&there.net.store).any(|packet| u32::from(packet.port) == input)
     };
     switch.port_range().filter(holds).map(|out| (port.peer_partition as usize, out, class)).collect()
 }
@@ -189,20 +189,20 @@ fn describe<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
     partitions: &[P],
 ) -> PausedHop {
     let partition = &partitions[index];
-    let port = &partition.egress[at];
+    let port = &partition.net.egress[at];
     let name = |partition: &Partition<RECORDED>, at: u32| {
-        let port = &partition.egress[at];
+        let port = &partition.net.egress[at];
         let node = if port.is_host {
-            Node::Host(partition.hosts[port.owner].id)
+            Node::Host(partition.edge.hosts[port.owner].id)
         } else {
-            Node::Switch(partition.switches[port.owner].id)
+            Node::Switch(partition.net.switches[port.owner].id)
         };
-        partition.fabric.paths.graph().name(node).to_owned()
+        partition.edge.fabric.paths.graph().name(node).to_owned()
     };
     PausedHop {
-        port: partition.extras[at].id,
+        port: partition.net.extras[at].id,
         node: name(partition, at),
         paused_by: name(&partitions[port.peer_partition as usize], port.peer),
-        waiting: Bytes::new(partition.lines_of(at)[usize::from(class)].bytes),
+        waiting: Bytes::new(partition.net.lines_of(at)[usize::from(class)].bytes),
     }
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use selvedge_nic::{Carrier, NicParams};
+use selvedge_switch::descriptor::Attachment;
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::WindowSchedule;
-use crate::config::BufferConfig;
-use crate::net::buffer::{Accounting, Queueing};
 use crate::topology::{Framing, InnerNics, Paths};
 
 /// Parameters that all partitions share and that do not change during a window.
@@ -18,19 +17,9 @@ pub(crate) struct FabricParams {
     pub(crate) flows: Vec<Arc<NicParams>>,
     /// Bytes of a host's state that its visits touch.
     pub(crate) busy_host_bytes: usize,
-    pub(crate) buffer: BufferConfig,
-    pub(crate) accounting: Accounting,
-    /// Behaviour of switch outputs beyond serving their lines.
-    pub(crate) queueing: Queueing,
     /// Whether the order matters in which packets arrive at a switch at the same time through several inputs: the first
     /// one may get what the others do not.
     pub(crate) inputs_compete: bool,
-    pub(crate) xon_gap: u64,
-    /// Bytes in an input up to which its sender may always send.
-    pub(crate) xon: u64,
-    pub(crate) quanta: u16,
-    /// Number of traffic classes in use; packets carry an index below it.
-    pub(crate) classes: u32,
     /// Bit per class in use.
     pub(crate) all_classes: u8,
     /// Class of a flow's data, indexed by priority; the last entry is that of flows without a priority.
@@ -45,8 +34,6 @@ pub(crate) struct FabricParams {
     pub(crate) notice: Duration,
     /// Whether senders get no acknowledgements, because receivers notify them outside the fabric.
     pub(crate) unacknowledged: bool,
-    /// Class of packets that NetRT's switches send.
-    pub(crate) netrt_class: u8,
     /// Whether NICs have more to report after a packet than what it finished: round-trip times that travel outside the
     /// fabric, or several messages that one packet completed.
     pub(crate) has_more_to_tell: bool,
@@ -112,18 +99,4 @@ impl FabricParams {
             Carrier::Beside => self.beside_class,
         }
     }
-}
-
-/// Point where a host is attached to the fabric.
-#[derive(Clone, Copy)]
-pub(crate) struct Attachment {
-    /// Index of the host's leaf switch among the leaves; `u32::MAX` where two hosts stand back to back.
-    pub(crate) leaf: u32,
-    /// Port of the leaf towards the host.
-    pub(crate) port: u16,
-}
-
-impl Attachment {
-    /// Attachment of frames that stay on one link: some leaf, which switches may look up.
-    pub(crate) const NONE: Self = Self { leaf: 0, port: 0 };
 }

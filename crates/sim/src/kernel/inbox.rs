@@ -8,9 +8,8 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-use super::{CACHE, pages};
-use crate::net::descriptor::Descriptor;
-use crate::net::pool::Slot;
+use selvedge_memory::{CACHE, advise, layout, prefetch_at};
+use selvedge_switch::descriptor::{Descriptor, Slot};
 
 /// Inbox of one node for one window: descriptors in no order. Its memory is a block borrowed from [`InboxArena`].
 pub(crate) struct Inbox {
@@ -172,7 +171,7 @@ unsafe fn write(place: *mut Descriptor, packet: impl WriteDescriptor, at: u32, p
         ((*place).at, (*place).port) = (at, port);
     }
     // Place of the next descriptor but one of this inbox.
-    super::prefetch_at(place.wrapping_add(2));
+    prefetch_at(place.wrapping_add(2));
 }
 
 impl InboxCursor {
@@ -281,13 +280,13 @@ impl InboxArena {
             // As large as all other pieces together: so pieces are few, and at most half of the memory is unused.
             let bytes = (count * size_of::<Descriptor>()).max(self.bytes.next_power_of_two()).clamp(1 << 16, 1 << 25);
             self.bytes += bytes;
-            let layout = pages::layout(bytes);
+            let layout = layout(bytes);
             // SAFETY: the layout is not empty.
             let begin = unsafe { alloc(layout) }.cast::<Descriptor>();
             if begin.is_null() {
                 handle_alloc_error(layout);
             }
-            pages::advise(begin.cast(), bytes);
+            advise(begin.cast(), bytes);
             self.pieces.push((begin, layout));
             (self.rest, self.left) = (begin, bytes / size_of::<Descriptor>());
         }

@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_nic::REQUESTS;
+use selvedge_switch::Switches;
+use selvedge_switch::descriptor::{Descriptor, Slot};
 use selvedge_telemetry::{DropReason, FlowRow, Probe, Trace};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
-use super::partition::Partition;
+use super::edge::Edge;
 use super::sample::busy_time;
-use crate::net::descriptor::Descriptor;
-use crate::net::pool::Slot;
 use crate::record::{Chosen, Event, FlowKey, Focus, What};
 use crate::topology::Node;
 
@@ -150,39 +150,39 @@ pub(crate) fn pair_of(packet: &Packet) -> Option<QueuePair> {
     }
 }
 
-impl<const RECORDED: bool> Partition<RECORDED> {
-    fn write(&mut self, node: Node, what: What) {
-        if self.log.focus.covers(self.now) {
-            self.log.events.push(Event { at: self.now, node, what });
+impl<const RECORDED: bool> Edge<RECORDED> {
+    fn write(&mut self, net: &Switches, node: Node, what: What) {
+        if self.log.focus.covers(net.now) {
+            self.log.events.push(Event { at: net.now, node, what });
         }
     }
 
     /// Returns the node that owns port `at`.
-    fn owner_of(&self, at: u32) -> Node {
-        let port = &self.egress[at];
-        if port.is_host { Node::Host(self.hosts[port.owner].id) } else { Node::Switch(self.switches[port.owner].id) }
+    fn owner_of(&self, net: &Switches, at: u32) -> Node {
+        let port = &net.egress[at];
+        if port.is_host { Node::Host(self.hosts[port.owner].id) } else { Node::Switch(net.switches[port.owner].id) }
     }
 
     /// Returns whether a packet at one of these ports is in focus.
     #[inline]
-    fn sees(&self, ports: &[u32], packet: &Packet) -> bool {
-        self.log.may_see(packet.qp) && self.sees_in_full(ports, packet)
+    fn sees(&self, net: &Switches, ports: &[u32], packet: &Packet) -> bool {
+        self.log.may_see(packet.qp) && self.sees_in_full(net, ports, packet)
     }
 
-    fn sees_in_full(&self, ports: &[u32], packet: &Packet) -> bool {
+    fn sees_in_full(&self, net: &Switches, ports: &[u32], packet: &Packet) -> bool {
         pair_of(packet).map_or(self.log.focus.flows == Chosen::All, |pair| self.log.follows(pair))
-            || self.log.focus.ports.has_any() && ports.iter().any(|&at| self.is_watched(at))
+            || self.log.focus.ports.has_any() && ports.iter().any(|&at| self.is_watched(net, at))
     }
 
-    fn is_watched(&self, at: u32) -> bool {
-        self.log.focus.ports.contains(&self.extras[at].id)
+    fn is_watched(&self, net: &Switches, at: u32) -> bool {
+        self.log.focus.ports.contains(&net.extras[at].id)
     }
 
     /// Returns the packet in `slot` at one of these ports if it is in focus. All packets of a train belong to one queue
     /// pair, so the first of them is enough.
     #[inline]
-    fn seen(&self, ports: &[u32], slot: Slot) -> Option<Packet> {
-        self.sees(ports, self.pool.first(slot).0).then(|| self.pool.get(slot))
+    fn seen(&self, net: &Switches, ports: &[u32], slot: Slot) -> Option<Packet> {
+        self.sees(net, ports, self.pool.first(slot).0).then(|| self.pool.get(slot))
     }
 
     /// Returns the headers of a packet of an application's queue pair.
@@ -191,102 +191,98 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Returns how long port `at` has been transmitting.
-    fn busy(&self, at: u32) -> Duration {
-        busy_time(&self.egress[at], self.extras[at].rate, self.gap, self.now)
+    fn busy(&self, net: &Switches, at: u32) -> Duration {
+        busy_time(&net.egress[at], net.extras[at].rate, net.params.gap, net.now)
     }
 
-    /// Logs that port `at`, which is free, begins to send.
+    /// Logs that port `at`, which is free, begins to send a packet. `serialisation` includes the time that a NIC takes
+    /// to begin.
     #[cold]
-    pub(crate) fn note_sent(&mut self, at: u32, slot: Slot) {
-        let bytes = u64::from(self.pool.get(slot).frame) + self.gap;
-        let serialisation = self.egress[at].serialisation(bytes, || self.extras[at].rate);
-        self.note_sent_slowly(at, slot, serialisation);
-    }
-
-    /// Logs that port `at` begins to send, like [`Partition::note_sent`], but with the given time on the wire,
-    /// including the time that its NIC takes to begin.
-    #[cold]
-    pub(crate) fn note_sent_slowly(&mut self, at: u32, slot: Slot, serialisation: Duration) {
-        if let Some(packet) = self.seen(&[at], slot) {
-            let (port, extra) = (&self.egress[at], &self.extras[at]);
-            let arrives = self.now + serialisation + port.delay;
-            let (busy, port, headers) = (self.busy(at), extra.id, self.headers_of(&packet, slot));
-            let waiting = Bytes::new(self.lines[self.line_of(at, packet.class)].bytes);
-            self.write(self.owner_of(at), What::Sent { port, packet, headers, serialisation, arrives, busy, waiting });
+    pub(crate) fn note_sent(&mut self, net: &Switches, at: u32, slot: Slot, serialisation: Duration) {
+        if let Some(packet) = self.seen(net, &[at], slot) {
+            let (port, extra) = (&net.egress[at], &net.extras[at]);
+            let arrives = net.now + serialisation + port.delay;
+            let (busy, port, headers) = (self.busy(net, at), extra.id, self.headers_of(&packet, slot));
+            let waiting = Bytes::new(net.lines[net.line_of(at, packet.class)].bytes);
+            self.write(
+                net,
+                self.owner_of(net, at),
+                What::Sent { port, packet, headers, serialisation, arrives, busy, waiting },
+            );
         }
     }
 
     /// Logs that the last bit of a packet has reached port `at`.
     #[cold]
-    pub(crate) fn note_arrived(&mut self, at: u32, slot: Slot) {
-        if let Some(packet) = self.seen(&[at], slot) {
-            let (port, headers) = (self.extras[at].id, self.headers_of(&packet, slot));
-            self.write(self.owner_of(at), What::Arrived { port, packet, headers });
+    pub(crate) fn note_arrived(&mut self, net: &Switches, at: u32, slot: Slot) {
+        if let Some(packet) = self.seen(net, &[at], slot) {
+            let (port, headers) = (net.extras[at].id, self.headers_of(&packet, slot));
+            self.write(net, self.owner_of(net, at), What::Arrived { port, packet, headers });
         }
     }
 
     /// Logs that a packet that entered through port `at` has begun to wait for port `out`.
     #[cold]
-    pub(crate) fn note_queued(&mut self, at: u32, out: u32, slot: Slot) {
-        if let Some(packet) = self.seen(&[out, at], slot) {
-            let (port, ingress) = (self.extras[out].id, self.extras[at].id);
-            let line = &self.lines[self.line_of(out, packet.class)];
-            let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(out));
-            self.write(self.owner_of(out), What::Queued { port, packet, ingress, ahead, busy });
+    pub(crate) fn note_queued(&mut self, net: &Switches, at: u32, out: u32, slot: Slot) {
+        if let Some(packet) = self.seen(net, &[out, at], slot) {
+            let (port, ingress) = (net.extras[out].id, net.extras[at].id);
+            let line = &net.lines[net.line_of(out, packet.class)];
+            let (ahead, busy) = (Bytes::new(line.bytes - u64::from(packet.frame)), self.busy(net, out));
+            self.write(net, self.owner_of(net, out), What::Queued { port, packet, ingress, ahead, busy });
         }
     }
 
     /// Logs that a packet that entered through port `at` and waits for port `out` has been trimmed; `before` describes
     /// the whole packet.
     #[cold]
-    pub(crate) fn note_trimmed(&mut self, at: u32, out: u32, before: &Descriptor) {
+    pub(crate) fn note_trimmed(&mut self, net: &Switches, at: u32, out: u32, before: &Descriptor) {
         let packet = self.pool.get(before.slot);
-        if self.sees(&[out, at], &packet) {
-            let (port, ingress) = (self.extras[out].id, self.extras[at].id);
-            let waiting = Bytes::new(self.lines[self.line_of(out, before.class)].bytes);
+        if self.sees(net, &[out, at], &packet) {
+            let (port, ingress) = (net.extras[out].id, net.extras[at].id);
+            let waiting = Bytes::new(net.lines[net.line_of(out, before.class)].bytes);
             let what = What::Trimmed { port, packet, ingress, class: before.class, waiting };
-            self.write(self.owner_of(out), what);
+            self.write(net, self.owner_of(net, out), what);
         }
     }
 
     /// Logs that a packet that entered through port `at` has been dropped.
     #[cold]
-    pub(crate) fn note_dropped(&mut self, at: u32, packet: &Packet, reason: DropReason) {
-        if self.sees(&[at], packet) {
-            let port = self.extras[at].id;
-            self.write(self.owner_of(at), What::Dropped { port, packet: *packet, reason });
+    pub(crate) fn note_dropped(&mut self, net: &Switches, at: u32, packet: &Packet, reason: DropReason) {
+        if self.sees(net, &[at], packet) {
+            let port = net.extras[at].id;
+            self.write(net, self.owner_of(net, at), What::Dropped { port, packet: *packet, reason });
         }
     }
 
     /// Logs that the set of classes that port `at` may send has changed.
     #[cold]
-    pub(crate) fn note_paused(&mut self, at: u32) {
-        if self.log.focus.pauses || self.is_watched(at) {
-            let what = What::Paused { port: self.extras[at].id, classes: self.egress[at].paused };
-            self.write(self.owner_of(at), what);
+    pub(crate) fn note_paused(&mut self, net: &Switches, at: u32) {
+        if self.log.focus.pauses || self.is_watched(net, at) {
+            let what = What::Paused { port: net.extras[at].id, classes: net.egress[at].paused };
+            self.write(net, self.owner_of(net, at), what);
         }
     }
 
     /// Logs that the link at port `at` has gone down or come back.
     #[cold]
-    pub(crate) fn note_link(&mut self, at: u32, up: bool) {
-        if self.log.focus.pauses || self.is_watched(at) {
-            self.write(self.owner_of(at), What::Link { port: self.extras[at].id, up });
+    pub(crate) fn note_link(&mut self, net: &Switches, at: u32, up: bool) {
+        if self.log.focus.pauses || self.is_watched(net, at) {
+            self.write(net, self.owner_of(net, at), What::Link { port: net.extras[at].id, up });
         }
     }
 
     /// Logs that input `at` of a switch has filled up with a packet of `frame` bytes for port `out`.
     #[cold]
-    pub(crate) fn note_filled(&mut self, at: u32, out: u32, frame: u64) {
-        if !self.log.focus.pauses && !self.is_watched(at) {
+    pub(crate) fn note_filled(&mut self, net: &Switches, at: u32, out: u32, frame: u64) {
+        if !self.log.focus.pauses && !self.is_watched(net, at) {
             return;
         }
-        let (node, ports) = (self.owner_of(at), self.switches[self.egress[at].owner].port_range());
+        let (node, ports) = (self.owner_of(net, at), net.switches[net.egress[at].owner].port_range());
         let mut by_input = std::mem::take(&mut self.log.by_input);
         for output in ports {
             by_input.clear();
-            self.add_waiting_for(output, &mut by_input);
-            let input = (at - self.switches[self.egress[at].owner].facts.first_port) as usize;
+            self.add_waiting_for(net, output, &mut by_input);
+            let input = (at - net.switches[net.egress[at].owner].facts.first_port) as usize;
             if output == out {
                 // The packet that filled the input is in no queue yet.
                 by_input.resize(by_input.len().max(input + 1), 0);
@@ -294,24 +290,24 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             if let Some(&held) = by_input.get(input).filter(|&&held| held > 0) {
                 let what = What::Filled {
-                    port: self.extras[at].id,
-                    output: self.extras[output].id,
+                    port: net.extras[at].id,
+                    output: net.extras[output].id,
                     held: Bytes::new(held),
                     waiting: Bytes::new(by_input.iter().sum()),
                     inputs: by_input.iter().filter(|&&held| held > 0).count() as u32,
                 };
-                self.write(node, what);
+                self.write(net, node, what);
             }
         }
         self.log.by_input = by_input;
     }
 
     /// Adds up the bytes that wait for port `out` of a switch, by the number of their input port at the switch.
-    fn add_waiting_for(&self, out: u32, by_input: &mut Vec<u64>) {
-        let owner = self.egress[out].owner;
-        let switch = &self.switches[owner];
-        for queue in self.queues.part(self.egress[out].first_queue, self.classes * switch.facts.per_line) {
-            for packet in queue.packets(&self.store) {
+    fn add_waiting_for(&self, net: &Switches, out: u32, by_input: &mut Vec<u64>) {
+        let owner = net.egress[out].owner;
+        let switch = &net.switches[owner];
+        for queue in net.queues.part(net.egress[out].first_queue, net.params.classes * switch.facts.per_line) {
+            for packet in queue.packets(&net.store) {
                 let input = usize::from(packet.port);
                 if input >= by_input.len() {
                     by_input.resize(input + 1, 0);
@@ -323,7 +319,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Logs that a flow begins at a host of this partition.
     #[cold]
-    pub(crate) fn note_flow_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
+    pub(crate) fn note_flow_started(&mut self, net: &Switches, host: u32, flow: FlowRow, qp: QpNumber, slot: u32) {
         let state = &self.hosts[host];
         let (id, queue_pairs) = (state.id, state.nic.queue_pairs(slot, qp));
         let started = What::FlowStarted { flow, qp, queue_pairs, peer: None };
@@ -335,75 +331,82 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     self.log.fresh.push(pair);
                 }
             }
-            self.write(Node::Host(id), started);
-            self.note_held(host, qp);
+            self.write(net, Node::Host(id), started);
+            self.note_held(net, host, qp);
         } else if self.log.focus.ports != Chosen::default() {
-            self.write(Node::Host(id), started);
+            self.write(net, Node::Host(id), started);
         }
     }
 
     /// Logs that a message begins at a host of this partition, on a queue pair that has others under way and whose
     /// other end is `peer`. All partitions follow both ends from the next window on.
     #[cold]
-    pub(crate) fn note_message_started(&mut self, host: u32, flow: FlowRow, qp: QpNumber, peer: QueuePair) {
+    pub(crate) fn note_message_started(
+        &mut self,
+        net: &Switches,
+        host: u32,
+        flow: FlowRow,
+        qp: QpNumber,
+        peer: QueuePair,
+    ) {
         let id = self.hosts[host].id;
         let is_chosen = self.log.focus.flows.contains(&FlowKey::from(&flow));
         if is_chosen && self.log.focus.flows != Chosen::All {
             self.log.fresh.extend([(id, qp), peer]);
         }
         if is_chosen || self.log.focus.ports != Chosen::default() {
-            self.write(Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1, peer: Some(peer) });
+            self.write(net, Node::Host(id), What::FlowStarted { flow, qp, queue_pairs: 1, peer: Some(peer) });
         }
     }
 
     /// Logs that a flow has ended at a host of this partition.
     #[cold]
-    pub(crate) fn note_flow_finished(&mut self, host: u32, flow: FlowRow) {
+    pub(crate) fn note_flow_finished(&mut self, net: &Switches, host: u32, flow: FlowRow) {
         if self.log.focus.flows.contains(&FlowKey::from(&flow)) {
-            self.write(Node::Host(self.hosts[host].id), What::FlowFinished { flow });
+            self.write(net, Node::Host(self.hosts[host].id), What::FlowFinished { flow });
         }
     }
 
     /// Logs that a host's NIC has taken in or sent `packet`.
     #[cold]
-    pub(crate) fn note_handled(&mut self, host: u32, packet: &Packet) {
+    pub(crate) fn note_handled(&mut self, net: &Switches, host: u32, packet: &Packet) {
         let Some((sender, qp)) = pair_of(packet) else { return };
-        self.note_engines(host, Some((sender, qp)));
+        self.note_engines(net, host, Some((sender, qp)));
         if sender == self.hosts[host].id {
-            self.note_held(host, qp);
+            self.note_held(net, host, qp);
         }
     }
 
     /// Logs that a host's NIC has let queue pairs act whose timers had expired.
     #[cold]
-    pub(crate) fn note_woken(&mut self, host: u32) {
-        self.note_engines(host, None);
+    pub(crate) fn note_woken(&mut self, net: &Switches, host: u32) {
+        self.note_engines(net, host, None);
         for qp in std::mem::take(&mut self.log.heard.named) {
-            self.note_held(host, qp);
+            self.note_held(net, host, qp);
         }
     }
 
     /// Logs the latest reports of the engines: about `pair`, or about a queue pair of this host that the NIC has named.
-    fn note_engines(&mut self, host: u32, pair: Option<QueuePair>) {
+    fn note_engines(&mut self, net: &Switches, host: u32, pair: Option<QueuePair>) {
         let id = self.hosts[host].id;
         for (about, trace) in std::mem::take(&mut self.log.heard.traces) {
             let pair = pair.or(about.map(|qp| (id, qp)));
             let is_wanted = |pair: &QueuePair| self.log.follows(*pair) || self.log.focus.engines.contains(&pair.0);
             if let Some((sender, qp)) = pair.filter(is_wanted) {
-                self.write(Node::Host(id), What::Engine { sender, qp, trace });
+                self.write(net, Node::Host(id), What::Engine { sender, qp, trace });
             }
         }
     }
 
     /// Logs what holds the flow of a queue pair of this host.
-    fn note_held(&mut self, host: u32, pair: QpNumber) {
+    fn note_held(&mut self, net: &Switches, host: u32, pair: QpNumber) {
         let state = &self.hosts[host];
         let (id, port) = (state.id, state.port);
         let Some(&(slot, qp)) = self.log.slots.get(&(id, pair)) else { return };
-        match state.nic.hold(slot, qp, self.now) {
+        match state.nic.hold(slot, qp, net.now) {
             Some(hold) => {
-                let (busy, limits) = (self.busy(port), state.nic.limits(slot, qp));
-                self.write(Node::Host(id), What::Held { qp, hold, busy, limits });
+                let (busy, limits) = (self.busy(net, port), state.nic.limits(slot, qp));
+                self.write(net, Node::Host(id), What::Held { qp, hold, busy, limits });
             }
             // The queue pair has finished.
             None => drop(self.log.slots.remove(&(id, pair))),

@@ -15,6 +15,8 @@
 use std::ops::Deref;
 
 use selvedge_nic::{Received, Standing};
+use selvedge_switch::descriptor::{Descriptor, Slot};
+use selvedge_switch::port::{Egress, of_bits};
 use selvedge_telemetry::TimePart;
 use selvedge_transport::HoldReason;
 use selvedge_transport::table::Table as Found;
@@ -23,10 +25,7 @@ use selvedge_wire::{AckKind, Packet, Repr};
 
 use super::log::pair_of;
 use super::partition::Partition;
-use crate::net::descriptor::Descriptor;
 use crate::net::flows::Sending;
-use crate::net::pool::Slot;
-use crate::net::port::{Egress, of_bits};
 use crate::topology::Framing;
 
 /// Port: its partition, and its number there.
@@ -213,7 +212,7 @@ impl Scan {
             return;
         }
         if self.wires.is_empty() {
-            self.wires = partitions.iter().map(|p| vec![Wire::default(); p.egress.len()]).collect();
+            self.wires = partitions.iter().map(|p| vec![Wire::default(); p.net.egress.len()]).collect();
         }
         for index in 0..partitions.len() {
             self.read_inbox(look, index, partitions);
@@ -238,7 +237,7 @@ impl Scan {
         self.subjects.clear();
         self.by_pair = Found::new();
         self.has_followed = false;
-        let fabric = &partitions[0].fabric;
+        let fabric = &partitions[0].edge.fabric;
         let has_subflows =
             [&fabric.nic.tcp, &fabric.nic.beside].into_iter().flatten().any(|tcp| tcp.config.subflows > 1);
         let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
@@ -248,7 +247,7 @@ impl Scan {
         let is_chosen =
             |workload: u16, id: u64| mix64(salt ^ mix64(u64::from(workload) << 48 ^ id)) & (look.one_in - 1) == 0;
         for (index, partition) in partitions.iter().enumerate() {
-            self.cost += PER_HOST * partition.hosts.len() as u64;
+            self.cost += PER_HOST * partition.edge.hosts.len() as u64;
             for applications in &partition.applications {
                 for spec in applications.unfinished().filter(|spec| spec.measured) {
                     if is_chosen(spec.workload, spec.id) {
@@ -257,7 +256,7 @@ impl Scan {
                     }
                 }
             }
-            for (local, host) in (0..).zip(partition.hosts.iter()) {
+            for (local, host) in (0..).zip(partition.edge.hosts.iter()) {
                 let chosen =
                     |sending: &&Sending| sending.spec.measured && is_chosen(sending.spec.workload, sending.spec.id);
                 for sending in host.sending.iter().filter(chosen) {
@@ -276,16 +275,16 @@ impl Scan {
     ) {
         let Sending { spec, qp, slot, entropy, class } = *sending;
         let partition = &partitions[index];
-        let host = &partition.hosts[local];
-        let (_, dst) = partition.fabric.inner.between(spec.src, spec.dst);
-        let (there, peer) = partition.fabric.home[dst.index()];
-        let peer = &partitions[usize::from(there)].hosts[peer];
+        let host = &partition.edge.hosts[local];
+        let (_, dst) = partition.edge.fabric.inner.between(spec.src, spec.dst);
+        let (there, peer) = partition.edge.fabric.home[dst.index()];
+        let peer = &partitions[usize::from(there)].edge.hosts[peer];
         let received = peer.nic.received(host.id, qp);
         let row = received.and_then(|received| peer.receiving.get(received.context));
         if row.is_some_and(|receiving| receiving.row.finish.is_some()) {
             return;
         }
-        let now = look.times[usize::from(partition.calendar.side_of(local))];
+        let now = look.times[usize::from(partition.edge.calendar.side_of(local))];
         let number = self.subjects.len() as u32;
         let (standing, pairs) = (host.nic.standing(slot, qp, now), host.nic.queue_pairs(slot, qp));
         self.cost += PER_FLOW;
@@ -298,7 +297,7 @@ impl Scan {
             pairs,
             slot,
             dst,
-            rate: partition.extras[host.port].rate,
+            rate: partition.net.extras[host.port].rate,
             standing,
             received,
             on_links: 0,
@@ -346,15 +345,15 @@ impl Scan {
         partitions: &[P],
     ) {
         let partition = &*partitions[index];
-        let hosts = partition.hosts.len() as u32;
-        let schedule = partition.fabric.schedule;
-        partition.calendar.for_all_inboxes(|node, begin, inbox| {
+        let hosts = partition.edge.hosts.len() as u32;
+        let schedule = partition.edge.fabric.schedule;
+        partition.edge.calendar.for_all_inboxes(|node, begin, inbox| {
             let first = if node < hosts {
-                partition.hosts[node].port
+                partition.edge.hosts[node].port
             } else {
-                partition.switches[node - hosts].facts.first_port
+                partition.net.switches[node - hosts].facts.first_port
             };
-            let side = partition.calendar.side_of(node);
+            let side = partition.edge.calendar.side_of(node);
             let other = if schedule.leader().is_some() { 1 - side } else { side };
             // Packets that senders began to send before that time have left, if the link does not delay them further.
             let left = look.times[usize::from(other)].as_ps();
@@ -364,7 +363,7 @@ impl Scan {
                 if u64::from(packet.at) > since || self.may_see(packet) {
                     let at = first + u32::from(packet.port);
                     let arrival = begin + u64::from(packet.at);
-                    let is_leaving = arrival > left + partition.egress[at].delay.as_ps();
+                    let is_leaving = arrival > left + partition.net.egress[at].delay.as_ps();
                     self.see_on_link((index, at), packet, is_leaving, partitions);
                 }
             }
@@ -385,7 +384,7 @@ impl Scan {
         if !self.may_see(descriptor) {
             return;
         }
-        let packet = partition.pool.get(descriptor.slot);
+        let packet = partition.edge.pool.get(descriptor.slot);
         self.cost += PER_SEEN;
         if let Some(number) = self.whose(&packet) {
             self.subjects[number].see(&packet, PacketPosition::Link { is_leaving });
@@ -402,13 +401,13 @@ impl Scan {
             return;
         }
         let partition = &*partitions[index];
-        self.cost += PER_PORT * partition.egress.len() as u64;
-        for (at, port) in (0..).zip(partition.egress.iter()) {
+        self.cost += PER_PORT * partition.net.egress.len() as u64;
+        for (at, port) in (0..).zip(partition.net.egress.iter()) {
             if port.waiting == 0 || port.is_host {
                 continue;
             }
             for class in of_bits(port.waiting) {
-                let line = partition.line_of(at, class as u8);
+                let line = partition.net.line_of(at, class as u8);
                 let mut stand = None;
                 let mut see = |place: &Descriptor| {
                     // The number of packets that share a descriptor depends on how the fabric is cut.
@@ -420,9 +419,9 @@ impl Scan {
                         self.see_in_queue(partition, place, stand);
                     }
                 };
-                partition.lines[line].for_each_place(&partition.queues, &partition.store, &mut see);
-                if let Some(fair) = partition.fair.get(line as usize) {
-                    fair.for_each_place(&partition.store, &mut see);
+                partition.net.lines[line].for_each_place(&partition.net.queues, &partition.net.store, &mut see);
+                if let Some(fair) = partition.net.fair.get(line as usize) {
+                    fair.for_each_place(&partition.net.store, &mut see);
                 }
             }
         }
@@ -435,7 +434,7 @@ impl Scan {
         stand: Stand,
     ) {
         for slot in place.slots() {
-            let packet = partition.pool.get(slot);
+            let packet = partition.edge.pool.get(slot);
             let Some(number) = self.whose(&packet) else { return };
             let subject = &mut self.subjects[number];
             subject.see(&packet, PacketPosition::Queue(stand.seen_by(subject)));
@@ -449,9 +448,9 @@ impl Scan {
         partitions: &[P],
     ) {
         let subject = &self.subjects[number];
-        let (there, local) = partitions[0].fabric.home[subject.dst.index()];
+        let (there, local) = partitions[0].edge.fabric.home[subject.dst.index()];
         let there = usize::from(there);
-        let host = &partitions[there].hosts[local];
+        let host = &partitions[there].edge.hosts[local];
         for packet in host.nic.waiting_answers() {
             if self.whose(packet) == Some(number) {
                 let stand = self.stand((there, host.port), packet.class, partitions);
@@ -468,10 +467,10 @@ impl Scan {
         (index, at): Port,
         partitions: &[P],
     ) -> Option<Packet> {
-        let port = &partitions[index].egress[at];
+        let port = &partitions[index].net.egress[at];
         let there = usize::from(port.peer_partition);
         let wire = self.wires[there][port.peer as usize];
-        (wire.look == self.look).then(|| partitions[there].pool.get(wire.slot))
+        (wire.look == self.look).then(|| partitions[there].edge.pool.get(wire.slot))
     }
 
     /// Returns the state of a port that a packet of `class` waits for.
@@ -482,13 +481,13 @@ impl Scan {
         partitions: &[P],
     ) -> Stand {
         let partition = &partitions[index];
-        let port = &partition.egress[at];
-        let stand = |busy| Stand { busy, whose: None, rate: partition.extras[at].rate };
+        let port = &partition.net.egress[at];
+        let stand = |busy| Stand { busy, whose: None, rate: partition.net.extras[at].rate };
         if port.paused == Egress::DOWN {
             return stand(Busy::Down);
         }
         // Where switches trim, a class may be marked as paused in between.
-        if port.paused & 1 << class != 0 && !partition.fabric.queueing.trims() {
+        if port.paused & 1 << class != 0 && !partition.net.params.queueing.trims() {
             return stand(Busy::Paused);
         }
         match self.sent_by((index, at), partitions) {
@@ -506,7 +505,7 @@ impl Scan {
     ) -> Answer {
         let (index, local) = subject.host;
         let partition = &partitions[index];
-        let now = look.times[usize::from(partition.calendar.side_of(local))];
+        let now = look.times[usize::from(partition.edge.calendar.side_of(local))];
         let sent = self.sent_by(subject.port, partitions).filter(|packet| !is_answer(packet));
         if let Some(packet) = sent.filter(|packet| pair_of(packet).is_some_and(|pair| subject.has(pair))) {
             return Answer::One(if is_again(&packet) { TimePart::Recovery } else { TimePart::Serialisation });
@@ -514,7 +513,7 @@ impl Scan {
         let hold = subject.standing.map_or(HoldReason::Acks, |standing| standing.hold);
         match hold {
             HoldReason::Link => Answer::One(match self.stand(subject.port, subject.class, partitions).busy {
-                Busy::Others if partition.egress[subject.port.1].busy_until <= now => TimePart::Serialisation,
+                Busy::Others if partition.net.egress[subject.port.1].busy_until <= now => TimePart::Serialisation,
                 Busy::Others => TimePart::Nic,
                 Busy::Own { .. } => TimePart::Serialisation,
                 Busy::Answer => TimePart::Acks,
@@ -524,7 +523,7 @@ impl Scan {
             HoldReason::Pacing(_) => Answer::One(TimePart::Pacing),
             HoldReason::Recovery(_) => Answer::One(TimePart::Recovery),
             // Inside tunnels, the packets of a flow cannot be told apart.
-            _ if partition.fabric.nic.eqif.is_some() => Answer::One(TimePart::Other),
+            _ if partition.edge.fabric.nic.eqif.is_some() => Answer::One(TimePart::Other),
             HoldReason::Window => self.window(subject, TimePart::Window, partitions),
             HoldReason::Cap => self.window(subject, TimePart::Cap, partitions),
             HoldReason::Acks => match subject.newest {
@@ -563,9 +562,9 @@ impl Scan {
         let (index, local) = subject.host;
         let partition = &partitions[index];
         let round = partition.undisturbed_round(local, subject).as_ps();
-        let (port, extra) = (&partition.egress[subject.port.1], &partition.extras[subject.port.1]);
-        let params = &partition.hosts[local].params;
-        let frame = u64::from(params.mtu) + u64::from(params.header) + partition.gap;
+        let (port, extra) = (&partition.net.egress[subject.port.1], &partition.net.extras[subject.port.1]);
+        let params = &partition.edge.hosts[local].params;
+        let frame = u64::from(params.mtu) + u64::from(params.header) + partition.net.params.gap;
         let sending = (subject.on_links * port.serialisation(frame, || extra.rate).as_ps()).min(round);
         // In units of R.
         let waits = (in_queues + subject.on_links) as f64 * (round - sending) as f64 / round.max(1) as f64;
@@ -642,10 +641,10 @@ impl Subject {
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns how long a full packet of a flow from `host` and its answer take in an idle fabric.
     fn undisturbed_round(&self, host: u32, subject: &Subject) -> Duration {
-        let params = &self.hosts[host].params;
+        let params = &self.edge.hosts[host].params;
         let [frame, gap] = [params.mtu + params.header, params.gap].map(|bytes| Bytes::new(bytes.into()));
         let framing = Framing { mtu: frame, overhead: gap, least: Bytes::ZERO };
-        let there = self.fabric.paths.ideal_fct(subject.pair.0, subject.dst, frame, framing);
+        let there = self.edge.fabric.paths.ideal_fct(subject.pair.0, subject.dst, frame, framing);
         there.unwrap_or_default() + self.way_back(host, subject.dst)
     }
 }

@@ -3,9 +3,8 @@
 use std::mem::MaybeUninit;
 use std::slice;
 
+use selvedge_switch::descriptor::Descriptor;
 use selvedge_units::mix64;
-
-use crate::net::descriptor::Descriptor;
 
 /// Largest number of packets that are sorted by insertion alone: fastest for so few, as those of each neighbour lie in
 /// order.

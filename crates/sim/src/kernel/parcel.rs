@@ -2,10 +2,10 @@
 
 use std::mem;
 
+use selvedge_switch::descriptor::Descriptor;
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
 
-use crate::net::descriptor::Descriptor;
 use crate::net::notice::Notice;
 use crate::net::records::Record;
 

@@ -125,7 +125,7 @@ impl Profiler {
         flows: u64,
         partitions: &[P],
     ) {
-        let events = partitions.iter().map(|partition| partition.events).sum();
+        let events = partitions.iter().map(|partition| partition.net.events).sum();
         let at = self.next();
         let mut length = 0;
         while self.next < limit.as_ps() {
@@ -165,7 +165,7 @@ impl Profiler {
         let profile = &mut self.profile;
         self.pending.retain(|pending| {
             let (index, local) = pending.host;
-            let host = &partitions[index].hosts[local];
+            let host = &partitions[index].edge.hosts[local];
             let part = match host.nic.standing(pending.slot, pending.qp, Instant::ZERO) {
                 None => pending.guess,
                 Some(now) if now.timeouts > pending.standing.timeouts => TimePart::Timeout,

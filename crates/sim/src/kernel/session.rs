@@ -269,9 +269,9 @@ impl Session {
     /// Makes the links fail or come back that do so now.
     fn change_links(&mut self) {
         while let Some(change) = self.changes.pop_if(|change| change.at == self.done) {
-            self.partition.now = self.done;
+            self.partition.net.now = self.done;
             if let Some(forwarding) = &change.forwarding {
-                self.partition.set_forwarding(Arc::clone(forwarding));
+                self.partition.net.set_forwarding(Arc::clone(forwarding));
             }
             for (port, down) in change.ports {
                 let (_, at) = self.places[port.index()];

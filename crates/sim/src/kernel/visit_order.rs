@@ -18,7 +18,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::table::Table;
+use selvedge_memory::Table;
 
 /// Marker of an empty place in the order.
 const NOBODY: u32 = u32::MAX;

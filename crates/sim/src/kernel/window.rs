@@ -87,7 +87,10 @@ pub fn run_recorded(
 ) -> Result<RunRecord, ConfigError> {
     let mut built = build(config, library, parallel)?;
     let focus = Arc::new(focus.clone());
-    built.partitions.iter_mut().for_each(|partition: &mut Partition<true>| partition.log.focus = Arc::clone(&focus));
+    built
+        .partitions
+        .iter_mut()
+        .for_each(|partition: &mut Partition<true>| partition.edge.log.focus = Arc::clone(&focus));
     Ok(drive(config, built, parallel, observer, recorder))
 }
 
@@ -426,8 +429,8 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         let (mut delivered, mut hosts) = (0, 0);
         for partition in self.partitions {
             let partition = lock(partition);
-            hosts += partition.hosts.len() as u64;
-            delivered += partition.hosts.iter().map(|host| host.nic.stats().goodput).sum::<u64>();
+            hosts += partition.edge.hosts.len() as u64;
+            delivered += partition.edge.hosts.iter().map(|host| host.nic.stats().goodput).sum::<u64>();
         }
         self.next_told = self.events() + TOLD_EVERY.max(hosts * 16);
         self.observer.on_delivered(Bytes::new(delivered));
@@ -475,7 +478,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             if begin == Instant::NEVER { self.now } else { begin.max(self.now).min(self.stop_at.max(self.now)) };
         let under_way = self.started - self.finished;
         if under_way == 0 {
-            profiler.skip_to(begin, || self.partitions.iter().map(|partition| lock(partition).events).sum());
+            profiler.skip_to(begin, || self.partitions.iter().map(|partition| lock(partition).net.events).sum());
         } else if profiler.next() < begin {
             let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
             let times = self.sides.map(|side| side.max(self.now));
@@ -555,7 +558,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     }
 
     fn events(&self) -> u64 {
-        self.partitions.iter().map(|partition| lock(partition).events).sum()
+        self.partitions.iter().map(|partition| lock(partition).net.events).sum()
     }
 
     /// Tells the recorder the events before `end`; later events may still be incomplete. The partitions' logs are in
@@ -564,11 +567,11 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         let mut fresh = Vec::new();
         for partition in self.partitions {
             let mut partition = lock(partition);
-            self.happened.append(&mut partition.log.events);
-            fresh.append(&mut partition.log.fresh);
+            self.happened.append(&mut partition.edge.log.events);
+            fresh.append(&mut partition.edge.log.fresh);
         }
         if !fresh.is_empty() {
-            self.partitions.iter().for_each(|partition| lock(partition).log.followed.extend(&fresh));
+            self.partitions.iter().for_each(|partition| lock(partition).edge.log.followed.extend(&fresh));
         }
         self.happened.sort_by_key(|event| (event.at, event.node));
         let known = self.happened.partition_point(|event| event.at < end);
@@ -622,9 +625,9 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
         while let Some(change) = self.changes.pop_if(|change| change.at == self.now) {
             for partition in self.partitions {
                 let mut partition = lock(partition);
-                partition.now = self.now;
+                partition.net.now = self.now;
                 if let Some(forwarding) = &change.forwarding {
-                    partition.set_forwarding(Arc::clone(forwarding));
+                    partition.net.set_forwarding(Arc::clone(forwarding));
                 }
             }
             for (port, down) in change.ports {
@@ -665,7 +668,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             self.ranks.extend(partition.workload.executors.iter().flat_map(|executor| executor.unfinished(self.now)));
             partition.add_to(self.now, &mut record);
             self.flows.extend(partition.unfinished_messages());
-            self.flows.extend(partition.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));
+            self.flows.extend(partition.edge.hosts.iter_mut().flat_map(crate::net::host::Host::give_up));
         }
         let all_came = record.flows_started == record.flows_finished && record.flows_started < self.stop_flows;
         if all_came && (self.is_over || record.hopeless) {

@@ -51,9 +51,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Reads the oldest notice of a host, or begins the flow whose turn it is.
     pub(super) fn on_flow_event(&mut self, host: u32) {
-        self.events += 1;
-        let state = &mut self.hosts[host];
-        if state.notices.peek().is_some_and(|Reverse(notice)| notice.at == self.now) {
+        self.net.events += 1;
+        let state = &mut self.edge.hosts[host];
+        if state.notices.peek().is_some_and(|Reverse(notice)| notice.at == self.net.now) {
             self.read_notice(host);
         } else if let Some(due) = state.later.pop() {
             self.later -= 1;
@@ -65,40 +65,40 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
         }
-        self.hosts[host].find_flow_event();
+        self.edge.hosts[host].find_flow_event();
     }
 
     /// Returns the NIC that sends a flow, if it belongs to this partition: a host may have a NIC of its own for peers
     /// in the same server.
     pub(super) fn nic_for(&self, spec: &FlowSpec) -> Option<u32> {
-        self.local_host(self.fabric.inner.between(spec.src, spec.dst).0)
+        self.local_host(self.edge.fabric.inner.between(spec.src, spec.dst).0)
     }
 
     /// Hands a flow to its source's NIC.
     fn start_flow(&mut self, host: u32, spec: FlowSpec) {
-        if self.fabric.has_verbs && self.workload.posting_of(spec.workload).is_some() {
+        if self.edge.fabric.has_verbs && self.workload.posting_of(spec.workload).is_some() {
             return self.post(host, spec);
         }
         let stream = u64::from(spec.workload) << 48 ^ spec.id;
-        let entropy = Rng::stream(self.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
-        let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let carrier = self.fabric.carrier_of(spec.workload);
-        let framing = self.fabric.framing_of(carrier);
-        let ideal = self.fabric.paths.ideal_fct(src, dst, spec.size, framing);
-        let state = &mut self.hosts[host];
-        let own = self.fabric.class_of(carrier);
-        let class = spec.priority.map_or(own, |priority| self.fabric.class_of[usize::from(priority)]);
-        let links = self.fabric.paths.between(src, dst).map_or(0, |path| path.links);
+        let entropy = Rng::stream(self.edge.fabric.seed, Domain::PathEntropy, stream).next_u64() as u32;
+        let (src, dst) = self.edge.fabric.inner.between(spec.src, spec.dst);
+        let carrier = self.edge.fabric.carrier_of(spec.workload);
+        let framing = self.edge.fabric.framing_of(carrier);
+        let ideal = self.edge.fabric.paths.ideal_fct(src, dst, spec.size, framing);
+        let state = &mut self.edge.hosts[host];
+        let own = self.edge.fabric.class_of(carrier);
+        let class = spec.priority.map_or(own, |priority| self.edge.fabric.class_of[usize::from(priority)]);
+        let links = self.edge.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let context = state.sending.put(Sending { spec, qp: QpNumber(0), slot: 0, entropy, class });
         let message = Outgoing { dst, size: spec.size, entropy, class, links, context, carrier };
-        let params = self.fabric.flow_params(&state.params, src, dst);
-        let (qp, slot) = state.nic.open_sender(&Cx::at(self.now), params, &message);
+        let params = self.edge.fabric.flow_params(&state.params, src, dst);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.net.now), params, &message);
         let sending = state.sending.get_mut(context);
         (sending.qp, sending.slot) = (qp, slot);
         let row = spec.row(framing.mtu, ideal);
         self.flows_started += 1;
         if RECORDED {
-            self.note_flow_started(host, row, qp, slot);
+            self.edge.note_flow_started(&self.net, host, row, qp, slot);
         }
         self.tell(host, dst, News::Open { qp, row, on_received: spec.on_received });
         self.after_nic(host);
@@ -106,25 +106,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends `news` from a host of this partition to any host.
     fn tell(&mut self, from: u32, to: HostId, news: News) {
-        self.tell_after(self.fabric.notice, from, to, news);
+        self.tell_after(self.edge.fabric.notice, from, to, news);
     }
 
     /// Returns how long an acknowledgement would take from `host` to `to` in an idle fabric: a sender that gets none
     /// must not know sooner than one that does.
     pub(crate) fn way_back(&self, host: u32, to: HostId) -> Duration {
-        let Host { id, params, .. } = &self.hosts[host];
+        let Host { id, params, .. } = &self.edge.hosts[host];
         let [frame, gap] = [params.ack_frame, params.gap].map(|bytes| Bytes::new(bytes.into()));
         let way =
-            self.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap, least: Bytes::ZERO });
-        way.unwrap_or_default().max(self.fabric.notice)
+            self.edge.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap, least: Bytes::ZERO });
+        way.unwrap_or_default().max(self.edge.fabric.notice)
     }
 
     /// Sends `news` that take the time `after`, at least as long as notices take.
     pub(super) fn tell_after(&mut self, after: Duration, from: u32, to: HostId, news: News) {
-        let state = &mut self.hosts[from];
-        let notice = Notice { at: self.now + after, from: state.id, number: state.notices_sent, news };
+        let state = &mut self.edge.hosts[from];
+        let notice = Notice { at: self.net.now + after, from: state.id, number: state.notices_sent, news };
         state.notices_sent += 1;
-        let (partition, local) = self.fabric.home[to.index()];
+        let (partition, local) = self.edge.fabric.home[to.index()];
         if partition == self.index {
             self.take_notice(local, notice);
         } else {
@@ -134,23 +134,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     pub(crate) fn take_notice(&mut self, host: u32, notice: Notice) {
         let at = notice.at.as_ps();
-        let state = &mut self.hosts[host];
+        let state = &mut self.edge.hosts[host];
         state.notices.push(Reverse(notice));
         state.flow_event_at = state.flow_event_at.min(at);
-        self.calendar.book(host, at);
+        self.edge.calendar.book(host, at);
     }
 
     /// Reads the oldest notice of a host.
     fn read_notice(&mut self, host: u32) {
-        let state = &mut self.hosts[host];
+        let state = &mut self.edge.hosts[host];
         let Some(Reverse(notice)) = state.notices.pop() else { return };
-        debug_assert_eq!(notice.at, self.now);
+        debug_assert_eq!(notice.at, self.net.now);
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
                 // Both ends of TCP have equal settings.
-                let sender = self.fabric.flow_params(&state.params, notice.from, state.id);
-                match sender.tcp_of(self.fabric.carrier_of(row.workload)) {
+                let sender = self.edge.fabric.flow_params(&state.params, notice.from, state.id);
+                match sender.tcp_of(self.edge.fabric.carrier_of(row.workload)) {
                     Some(tcp) => state.nic.open_tcp_receiver(tcp, notice.from, qp, row.size, context),
                     None => state.nic.open_receiver(&state.params, notice.from, qp, row.size, context),
                 }
@@ -166,10 +166,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
             }
             News::Report(report) => {
-                let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+                let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
                 state.nic.handle_report(&mut cx, &state.params, &report);
                 if RECORDED {
-                    self.note_woken(host);
+                    self.edge.note_woken(&self.net, host);
                 }
                 self.after_nic(host);
             }
@@ -181,16 +181,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match completion {
             Completion::Sent { qp, context } => self.on_sent(host, qp, context),
             Completion::Received { src, qp, context, duplicates } => {
-                let flow = self.hosts[host].receiving.get_mut(context);
-                flow.row.finish = Some(self.now);
+                let flow = self.edge.hosts[host].receiving.get_mut(context);
+                flow.row.finish = Some(self.net.now);
                 flow.row.spurious = duplicates;
                 let (row, on_received) = (flow.row, flow.on_received);
                 self.rows.push(row);
                 if RECORDED {
-                    self.note_flow_finished(host, row);
+                    self.edge.note_flow_finished(&self.net, host, row);
                 }
                 self.flows_finished += 1;
-                if self.fabric.unacknowledged && !self.fabric.speaks_tcp(row.workload) {
+                if self.edge.fabric.unacknowledged && !self.edge.fabric.speaks_tcp(row.workload) {
                     self.tell_after(self.way_back(host, src), host, src, News::Finished { qp, slot });
                 }
                 self.activate(on_received);
@@ -201,20 +201,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Handles that everything that a sender has sent is acknowledged.
     fn on_sent(&mut self, host: u32, qp: QpNumber, context: u32) {
-        let Sending { spec, .. } = self.hosts[host].sending.take(context);
+        let Sending { spec, .. } = self.edge.hosts[host].sending.take(context);
         self.flows_closed += 1;
-        let (_, dst) = self.fabric.inner.between(spec.src, spec.dst);
+        let (_, dst) = self.edge.fabric.inner.between(spec.src, spec.dst);
         self.tell(host, dst, News::Close { qp });
         self.activate(spec.on_sent);
         self.execute(host, spec.workload, |executor, now, actions| executor.on_sent(spec.id, now, actions));
         if !self.closing
             && let Some(closed) = self.workload.loop_of(spec.workload)
-            && let Some(mut next) = closed.next(spec.src, self.now)
+            && let Some(mut next) = closed.next(spec.src, self.net.now)
             && let Some(nic) = self.nic_for(&next)
         {
             if nic != host {
                 // Another NIC of the same host learns of it after the delay of a notice, like any other.
-                next.start = next.start.max(self.now + self.fabric.notice);
+                next.start = next.start.max(self.net.now + self.edge.fabric.notice);
             }
             self.begin_later(nic, next);
         }
@@ -223,7 +223,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Begins the flows that a trigger releases. With triggers there is one partition, which holds every source.
     fn activate(&mut self, trigger: Option<u32>) {
         let Some(trigger) = trigger.filter(|_| !self.closing) else { return };
-        for spec in self.workload.triggers.activate(trigger, self.now) {
+        for spec in self.workload.triggers.activate(trigger, self.net.now) {
             if let Some(host) = self.nic_for(&spec) {
                 self.begin_later(host, spec);
             }
@@ -238,9 +238,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let mut actions = Vec::new();
         if let Some(executor) = self.workload.executor_of(workload) {
-            go_on(executor, self.now, &mut actions);
+            go_on(executor, self.net.now, &mut actions);
         }
-        self.perform(host, workload, self.now + self.fabric.notice, actions);
+        self.perform(host, workload, self.net.now + self.edge.fabric.notice, actions);
     }
 
     /// Performs a schedule's actions for applications of `host`. If the host has several NICs, the others learn of the
@@ -278,10 +278,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn do_later(&mut self, host: u32, due: Due) {
         let at = due.at().as_ps();
         self.later += 1;
-        let state = &mut self.hosts[host];
+        let state = &mut self.edge.hosts[host];
         state.later.push(due);
         state.flow_event_at = state.flow_event_at.min(at);
-        self.calendar.book(host, at);
+        self.edge.calendar.book(host, at);
     }
 
     /// Asks closed loops and schedules for the first flows of this partition's hosts, and the stream for its first.

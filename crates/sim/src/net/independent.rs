@@ -4,11 +4,11 @@
 //! and end pauses. Where no input can fill up with all that may arrive, events need not be handled in the order of
 //! time: each [output](super::output) has its whole visit at once. Results are byte-identical.
 
+use selvedge_switch::descriptor::Descriptor;
+use selvedge_switch::forward::UNKNOWN;
+use selvedge_switch::switch::SwitchFacts;
 use selvedge_units::Instant;
 
-use super::descriptor::Descriptor;
-use super::forward::UNKNOWN;
-use super::switch::SwitchFacts;
 use crate::kernel::order::{Order, Ties};
 use crate::kernel::partition::Partition;
 
@@ -17,13 +17,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// not matter. Recorded runs are recorded in order of time, so they may not.
     #[inline(always)]
     pub(super) fn may_be_independent(&self, facts: &SwitchFacts, limit: u64) -> bool {
-        let state = &self.switches[facts.switch];
-        let is_plain =
-            !RECORDED && !facts.slow_path && !facts.has_crossbar && self.balancers.is_empty() && self.tors.is_empty();
+        let state = &self.net.switches[facts.switch];
+        let is_plain = !RECORDED
+            && !facts.slow_path
+            && !facts.has_crossbar
+            && self.net.balancers.is_empty()
+            && self.net.tors.is_empty();
         is_plain
-            && limit == self.calendar.end()
+            && limit == self.edge.calendar.end()
             && state.timer_at() >= limit
-            && self.ports_of(state).all(|(output, input)| input.is_far_from_limits() && !output.pause_due())
+            && self.net.ports_of(state).all(|(output, input)| input.is_far_from_limits() && !output.pause_due())
     }
 
     /// Handles all events before `limit`, which is the end of the window, output by output. Returns whether that is
@@ -39,27 +42,28 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if !self.deal(facts, inbox, order) {
             return false;
         }
-        let begin = self.calendar.begin();
+        let begin = self.edge.calendar.begin();
         let visit = Visit { facts, inbox, begin, length: limit - begin };
-        self.events += inbox.len() as u64;
-        self.switches[facts.switch].busy_ports.clear();
+        self.net.events += inbox.len() as u64;
+        self.net.switches[facts.switch].busy_ports.clear();
         for (port, keys) in (0..).zip(order.dealt()) {
             let at = facts.first_port + port;
             // Happens a few times in each visit.
             if port.is_multiple_of(8) {
                 self.prefetch_queue.fetch_some();
             }
-            if keys.is_empty() && !self.egress[at].free_pending || self.visit_output(&visit, at, keys) {
+            if keys.is_empty() && !self.net.egress[at].free_pending || self.visit_output(&visit, at, keys) {
                 continue;
             }
             // The output is visited again when it is free if it has something to send then. Where there is one class,
             // waiting packets count as such while the port is busy although the class may be paused, like in other
             // visits.
-            let output = &mut self.egress[at];
+            let output = &mut self.net.egress[at];
             let is_busy = output.busy_until.as_ps() >= limit;
-            output.free_pending = output.ready() != 0 || (self.classes == 1 && output.waiting != 0 && is_busy);
+            output.free_pending =
+                output.ready() != 0 || (self.net.params.classes == 1 && output.waiting != 0 && is_busy);
             if output.free_pending {
-                self.switches[facts.switch].busy_ports.append(port, output.busy_until.as_ps());
+                self.net.switches[facts.switch].busy_ports.append(port, output.busy_until.as_ps());
             }
         }
         true
@@ -71,16 +75,16 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     fn deal(&mut self, facts: &SwitchFacts, inbox: &[Descriptor], order: &mut Order) -> bool {
         // A port whose pause ends must have nothing else to do, so that it does not matter whether it has been waiting
         // for that.
-        let no_pause_is_near = facts.has_lasting_pauses && self.classes == 1;
-        let ways = self.forwarding.ways_of(facts.routes);
-        let window = self.calendar.end() - self.calendar.begin();
+        let no_pause_is_near = facts.has_lasting_pauses && self.net.params.classes == 1;
+        let ways = self.net.forwarding.ways_of(facts.routes);
+        let window = self.edge.calendar.end() - self.edge.calendar.begin();
         let is_dealt = order.deal(inbox, window, facts.ports, move |packet| {
             if packet.is_pause() {
                 return if no_pause_is_near { packet.port.into() } else { UNKNOWN };
             }
             facts.route(ways, packet)
         });
-        if is_dealt && self.fabric.inputs_compete {
+        if is_dealt && self.edge.fabric.inputs_compete {
             order.break_dealt_ties(self.ties(facts.switch));
         }
         is_dealt
@@ -88,7 +92,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Returns the order of packets that arrive at a switch at the same time, where inputs compete.
     pub(super) fn ties(&self, switch: u32) -> Ties {
-        Ties { salt: self.switches[switch].ties, begin: self.calendar.begin() }
+        Ties { salt: self.net.switches[switch].ties, begin: self.edge.calendar.begin() }
     }
 }
 

@@ -5,10 +5,12 @@
 //! handled here as long as they have no consequence elsewhere; every other event is left to its own function. Results
 //! are byte-identical.
 
-use super::descriptor::Descriptor;
-use super::forward::UNKNOWN;
-use super::port::Egress;
-use super::switch::SwitchFacts;
+use selvedge_switch::descriptor::Descriptor;
+use selvedge_switch::forward::UNKNOWN;
+use selvedge_switch::port::Egress;
+use selvedge_switch::switch::SwitchFacts;
+
+use crate::kernel::edge::mark;
 use crate::kernel::order::Order;
 use crate::kernel::partition::Partition;
 
@@ -16,7 +18,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether [turns](Self::run_interleaved) are possible at a switch: where nothing is recorded or counted by
     /// class.
     pub(super) fn may_interleave(&self, facts: &SwitchFacts) -> bool {
-        !RECORDED && self.classes == 1 && self.accounting.is_plain && !facts.slow_path && !facts.has_crossbar
+        !RECORDED
+            && self.net.params.classes == 1
+            && self.net.params.accounting.is_plain
+            && !facts.slow_path
+            && !facts.has_crossbar
     }
 
     /// Handles the events at a switch before `stop`, where `read` packets of its inbox have been read, up to the first
@@ -30,15 +36,15 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         read: usize,
     ) -> usize {
         let mut keys = order.keys_from(read);
-        let (begin, stop, gap) = (self.calendar.begin(), self.stop, self.gap);
-        let busy_ports = &mut self.switches[facts.switch].busy_ports;
+        let (begin, stop, gap) = (self.edge.calendar.begin(), self.net.stop, self.net.params.gap);
+        let busy_ports = &mut self.net.switches[facts.switch].busy_ports;
         let ports = facts.ports;
-        let outputs = self.egress.part_mut(facts.first_port, ports);
-        let inputs = self.ingress.part_mut(facts.first_port, ports);
-        let lines = self.lines.part_mut(facts.first_port, ports);
-        let extras = self.extras.part_mut(facts.first_port, ports);
-        let (queues, store, calendar) = (&mut self.queues, &mut self.store, &mut self.calendar);
-        let (pool, tally) = (&mut self.pool, &mut self.tally);
+        let outputs = self.net.egress.part_mut(facts.first_port, ports);
+        let inputs = self.net.ingress.part_mut(facts.first_port, ports);
+        let lines = self.net.lines.part_mut(facts.first_port, ports);
+        let extras = self.net.extras.part_mut(facts.first_port, ports);
+        let (queues, store, calendar) = (&mut self.net.queues, &mut self.net.store, &mut self.edge.calendar);
+        let (pool, tally) = (&mut self.edge.pool, &mut self.edge.tally);
         let mut send = |port: &mut Egress, begins: u64, packet: &Descriptor| {
             let frame = u64::from(packet.frame);
             let ends = begins + (frame + gap) * port.ps_per_byte();
@@ -75,7 +81,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                     debug_assert!(!begins, "a port that is free, and may send, keeps nobody waiting");
                     input.buffered = buffered;
                     let line = &mut lines[out];
-                    let flags = extras[out].red.mark(packet, line.bytes, pool, tally);
+                    let flags = extras[out].red.mark(packet, line.bytes, || mark(pool, tally, packet.slot));
                     let queue = facts.queue(port, 0, packet.port);
                     line.push(queues, queue, store, packet, flags);
                     port.waiting = 1;
@@ -119,7 +125,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 until = busy_ports.first().min(stop - 1);
             }
         }
-        self.events += served;
+        self.net.events += served;
         inbox.len() - keys.len()
     }
 }

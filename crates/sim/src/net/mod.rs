@@ -1,30 +1,18 @@
 //! The network: ports, queues, buffers, pauses, marks, and the hosts at the edge.
 
-pub(crate) mod balancing;
-pub(crate) mod buffer;
 pub(crate) mod clock;
-pub(crate) mod crossbar;
-pub(crate) mod descriptor;
-pub(crate) mod fair;
 pub(crate) mod flows;
-pub(crate) mod forward;
 pub(crate) mod host;
 mod independent;
 pub(crate) mod int;
 mod interleaved;
-pub(crate) mod marking;
-pub(crate) mod netrt;
 pub(crate) mod notice;
 mod outage;
 mod output;
-pub(crate) mod pfc;
 pub(crate) mod places;
 pub(crate) mod pool;
-pub(crate) mod port;
-pub(crate) mod queue;
 pub(crate) mod records;
-pub(crate) mod switch;
 mod trains;
 pub(crate) mod transient;
-pub(crate) mod trimming;
 pub(crate) mod verbs;
+mod visit;

@@ -4,19 +4,21 @@
 
 use std::mem::MaybeUninit;
 
-use super::buffer::Queueing;
-use super::descriptor::Descriptor;
+use selvedge_memory::Table;
+use selvedge_switch::buffer::Queueing;
+use selvedge_switch::descriptor::Descriptor;
+use selvedge_switch::marking::Red;
+use selvedge_switch::port::{Egress, Ingress};
+use selvedge_switch::queue::{Line, Queue, Store};
+use selvedge_switch::switch::SwitchFacts;
+
 use super::independent::Visit;
-use super::marking::Red;
 use super::pool::Pool;
-use super::port::{Egress, Ingress};
-use super::queue::{Line, Queue, Store};
-use super::switch::SwitchFacts;
 use super::transient::{Lists, TransientQueue};
 use crate::kernel::calendar::InboxWriter;
+use crate::kernel::edge::mark;
 use crate::kernel::order::Key;
 use crate::kernel::partition::Partition;
-use crate::kernel::table::Table;
 use crate::kernel::tally::Tally;
 
 /// Number of packets for an output that have arrived, and whether the last of them waits; all others have left.
@@ -31,10 +33,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// afterwards, and no rare case occurred.
     #[inline(always)]
     pub(super) fn visit_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> bool {
-        let port = &self.egress[at];
+        let port = &self.net.egress[at];
         let mut passed = Passed { count: 0, one_waits: false };
         // Where switches trim, most packets have to wait.
-        if port.is_plainly_clear() && self.trimmers.is_empty() {
+        if port.is_plainly_clear() && self.net.trimmers.is_empty() {
             passed = self.pass(visit, at, keys);
             if passed.count == keys.len() && !passed.one_waits {
                 return true;
@@ -47,10 +49,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Lets packets pass output `at`, for which nothing waits, until more than one has to wait, or a rare case occurs.
     #[inline(always)]
     fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
-        let port = &mut self.egress[at];
-        let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
-        let lines = self.lines.part_mut(at * self.classes, self.classes);
-        let (gap, schedule, delay) = (self.gap, port.ps_per_byte(), port.delay.as_ps());
+        let port = &mut self.net.egress[at];
+        let mut outlet = self.edge.calendar.outlet(port.peer_node, port.peer_port);
+        let lines = self.net.lines.part_mut(at * self.net.params.classes, self.net.params.classes);
+        let (gap, schedule, delay) = (self.net.params.gap, port.ps_per_byte(), port.delay.as_ps());
         let mut busy = visit.since(port.busy_until);
         let (mut count, mut bytes) = (0, 0);
         let mut waiting: Option<&Descriptor> = None;
@@ -64,7 +66,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 }
                 (packet, begins) = (first, busy);
                 waiting = None;
-                self.events += 1;
+                self.net.events += 1;
             } else {
                 let Some(key) = key else { break };
                 (packet, begins) = (key.packet(visit.inbox), time);
@@ -97,8 +99,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(always)]
     fn serve_output(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key], passed: Passed) {
         // Prevents others from scheduling a return to the port, which is being visited.
-        self.egress[at].free_pending = true;
-        if self.egress[at].takes_slow_path() {
+        self.net.egress[at].free_pending = true;
+        if self.net.egress[at].takes_slow_path() {
             return self.serve_slow(visit, at, keys);
         }
         let (before, mut keys) = keys.split_at(passed.count);
@@ -121,8 +123,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             self.catch_up(visit, at, key.time());
             self.forward_alone(visit, at, *key);
             // A pause may have ended.
-            if key.packet(visit.inbox).is_pause() && self.egress[at].busy_until < self.now {
-                self.serve_switch(visit.facts, at);
+            if key.packet(visit.inbox).is_pause() && self.net.egress[at].busy_until < self.net.now {
+                self.net.serve_switch(&mut self.edge, visit.facts, at);
             }
         }
         self.catch_up(visit, at, visit.length);
@@ -132,22 +134,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// queue. Returns the remaining keys, the first of which the caller has to handle.
     #[inline(always)]
     fn run<'k>(&mut self, visit: &Visit<'_>, at: u32, first: Option<Key>, from: u64, keys: &'k [Key]) -> &'k [Key] {
-        let port = &mut self.egress[at];
-        let line = at * self.classes;
+        let port = &mut self.net.egress[at];
+        let line = at * self.net.params.classes;
         let buffer = Buffer {
-            lines: self.lines.part_mut(line, self.classes),
-            queues: &mut self.queues,
+            lines: self.net.lines.part_mut(line, self.net.params.classes),
+            queues: &mut self.net.queues,
             first_queue: port.first_queue,
-            store: &mut self.store,
-            inputs: self.ingress.part_mut(visit.facts.first_port, visit.facts.ports),
+            store: &mut self.net.store,
+            inputs: self.net.ingress.part_mut(visit.facts.first_port, visit.facts.ports),
         };
-        let (gap, events) = (self.gap, &mut self.events);
-        let outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        let (gap, events) = (self.net.params.gap, &mut self.net.events);
+        let outlet = self.edge.calendar.outlet(port.peer_node, port.peer_port);
         let mut output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, events };
-        if let Queueing::Trimming(rules) = &self.fabric.queueing {
+        if let Queueing::Trimming(rules) = &self.net.params.queueing {
             debug_assert!(first.is_none(), "nobody asks whether packets can pass where switches trim");
-            let lists = Lists::of(&mut self.listed, self.classes, keys.len());
-            let mut listed = TransientQueue { buffer, lists, turns: rules.turns(), trimmer: &mut self.trimmers[at] };
+            let lists = Lists::of(&mut self.listed, self.net.params.classes, keys.len());
+            let mut listed =
+                TransientQueue { buffer, lists, turns: rules.turns(), trimmer: &mut self.net.trimmers[at] };
             let before = output.port.waiting;
             listed.take_out(before);
             let rest = output.run(visit, &mut listed, from, keys);
@@ -155,8 +158,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             return rest;
         }
         let SwitchFacts { per_line, input_mask, .. } = *visit.facts;
-        let (red, pool, tally) = (&mut self.extras[at].red, &mut self.pool, &mut self.tally);
-        if self.classes == 1 {
+        let (red, pool, tally) = (&mut self.net.extras[at].red, &mut self.edge.pool, &mut self.edge.tally);
+        if self.net.params.classes == 1 {
             let queued = Queued::<true> { buffer, per_line, input_mask, red, pool, tally };
             output.run_queued(visit, queued, first, from, keys)
         } else {
@@ -169,33 +172,34 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[inline(never)]
     fn forward_alone(&mut self, visit: &Visit<'_>, out: u32, key: Key) {
         let packet = key.packet(visit.inbox);
-        self.now = visit.instant(key.time());
+        self.net.now = visit.instant(key.time());
         if packet.is_pause() {
-            return self.take_pause(out, packet.slot);
+            self.net.take_pause(&mut self.edge, out, packet.slot);
+            return;
         }
-        let port = &self.egress[out];
-        let is_free = port.busy_until <= self.now;
+        let port = &self.net.egress[out];
+        let is_free = port.busy_until <= self.net.now;
         if is_free && port.is_open() {
-            return self.transmit(out, packet);
+            return self.net.transmit(&mut self.edge, out, packet);
         }
         // Packets of paused classes do not keep others waiting.
         let begins = is_free && port.ready() == 0;
-        self.line_up(visit.facts, visit.facts.first_port + u32::from(packet.port), out, packet);
+        self.net.line_up(&mut self.edge, visit.facts, visit.facts.first_port + u32::from(packet.port), out, packet);
         if begins {
-            self.serve_switch(visit.facts, out);
+            self.net.serve_switch(&mut self.edge, visit.facts, out);
         }
     }
 
     /// Sends the packets that port `at` would have sent before `time`.
     fn catch_up(&mut self, visit: &Visit<'_>, at: u32, time: u64) {
         loop {
-            let port = &self.egress[at];
+            let port = &self.net.egress[at];
             let ready = port.ready();
             if ready == 0 || port.busy_until >= visit.instant(time) {
                 return;
             }
-            self.now = port.busy_until;
-            self.serve_class(visit.facts, at, ready.ilog2() as u8);
+            self.net.now = port.busy_until;
+            self.net.serve_class(&mut self.edge, visit.facts, at, ready.ilog2() as u8);
         }
     }
 }
@@ -367,7 +371,7 @@ impl<const ONE_CLASS: bool> Waiting for Queued<'_, ONE_CLASS> {
         let Self { buffer, per_line, input_mask, red, pool, tally } = self;
         let class = if ONE_CLASS { 0 } else { packet.class };
         let line = &mut buffer.lines[usize::from(class)];
-        let flags = red.mark(packet, line.bytes, pool, tally);
+        let flags = red.mark(packet, line.bytes, || mark(pool, tally, packet.slot));
         let queue = buffer.first_queue + u32::from(class) * *per_line + (u32::from(packet.port) & *input_mask);
         line.push(buffer.queues, queue, buffer.store, packet, flags);
         port.waiting |= 1 << class;

@@ -7,9 +7,9 @@ pub(crate) struct Places<T> {
 }
 
 impl<T> Places<T> {
-    pub(super) const NEW: Self = Self { places: Vec::new(), free: Vec::new() };
+    pub(crate) const NEW: Self = Self { places: Vec::new(), free: Vec::new() };
 
-    pub(super) fn put(&mut self, value: T) -> u32 {
+    pub(crate) fn put(&mut self, value: T) -> u32 {
         if let Some(place) = self.free.pop() {
             self.places[place as usize] = Some(value);
             return place;
@@ -17,10 +17,10 @@ impl<T> Places<T> {
         self.places.push(Some(value));
         (self.places.len() - 1) as u32
     }
-    pub(super) fn get_mut(&mut self, place: u32) -> &mut T {
+    pub(crate) fn get_mut(&mut self, place: u32) -> &mut T {
         self.places[place as usize].as_mut().expect("the NIC names only places that are taken")
     }
-    pub(super) fn take(&mut self, place: u32) -> T {
+    pub(crate) fn take(&mut self, place: u32) -> T {
         self.free.push(place);
         self.places[place as usize].take().expect("the NIC names only places that are taken")
     }

@@ -1,35 +1,29 @@
 //! Pool of the packets that are in the fabric.
 //!
 //! A packet is written once when its host sends it and read when it arrives; on the way, switches read its
-//! [`Descriptor`](super::descriptor::Descriptor). Freed places are reused last in, first out, so that a busy fabric
-//! stays in the cache.
+//! [`Descriptor`](selvedge_switch::descriptor::Descriptor). Freed places are reused last in, first out, so that a busy
+//! fabric stays in the cache.
 //!
 //! Packets of a [train](super::trains) differ in their numbers and times alone, so up to [`LONGEST`] of them share a
 //! place, which is freed with the last of them. A handle tells which of these packets it belongs to.
 
 use std::mem::MaybeUninit;
 
+use selvedge_memory::Table;
 use selvedge_nic::Train;
+use selvedge_switch::descriptor::{Slot, TRAIN_STEP};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::Packet;
-
-use crate::kernel::table::Table;
-
-/// Handle of a packet: its place in the lower 27 bits, and above them the number of packets of its train that precede
-/// it there. Valid until the packet is removed.
-pub(crate) type Slot = u32;
-
-/// Handle of no packet.
-pub(crate) const NONE: Slot = u32::MAX;
 
 /// Largest number of packets of a train that can share a place.
 pub(crate) const LONGEST: u64 = 1 << (Slot::BITS - BEFORE);
 /// Longest time between two packets that share a place.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_ps(u32::MAX as u64);
-/// First bit of a handle above the place: the number of preceding packets.
-const BEFORE: u32 = 27;
+/// First bit of a handle above the packet's place: the number of packets of its train that precede it there. A handle
+/// is valid until the packet is removed.
+const BEFORE: u32 = TRAIN_STEP.trailing_zeros();
 /// Mask of a handle's place. This many places would take 8 GiB.
-const PLACE: Slot = (1 << BEFORE) - 1;
+const PLACE: Slot = TRAIN_STEP - 1;
 
 /// Packet in the fabric, or several of a train, in one cache line.
 #[derive(Clone, Copy)]
@@ -73,7 +67,7 @@ impl Pool {
 
     /// Adds `count` packets of a train, at most [`LONGEST`]: the first is sent at `now`, each other `step` after the
     /// one before; `before` packets of the train have been sent earlier. Returns the handle of the first; the handles
-    /// of the others follow at a distance of [`Pool::STEP`].
+    /// of the others follow at a distance of [`TRAIN_STEP`].
     #[inline(always)]
     pub(crate) fn put_train(&mut self, train: &Train, before: u64, count: u64, now: Instant, step: Duration) -> Slot {
         debug_assert!((1..=LONGEST).contains(&count), "so many can be told apart");
@@ -85,9 +79,6 @@ impl Pool {
         (place.step, place.shared) = (step.as_ps() as u32, if count > 1 { count as u32 } else { 0 });
         slot
     }
-
-    /// Difference between the handles of successive packets that share a place.
-    pub(crate) const STEP: Slot = 1 << BEFORE;
 
     /// Returns the place of the next packet and its handle. The packet is written there, then the place is
     /// [occupied](Pool::occupy).
@@ -217,7 +208,7 @@ impl Pool {
     /// Prefetches a packet that will be needed soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        crate::kernel::prefetch(&self.places, slot & PLACE);
+        selvedge_memory::prefetch(&self.places, slot & PLACE);
     }
 
     /// Returns the packets that are in the fabric now, in no particular order: for packets that share a place, the
@@ -252,7 +243,7 @@ mod tests {
         let other = pool.put(Packet { frame: 64, ..Packet::BLANK });
         let (begin, step) = (Instant::from_ps(7_000), Duration::from_ps(85_120));
         let first = pool.put_train(&train, 40, LONGEST, begin, step);
-        let slots: Vec<Slot> = (0..LONGEST as u32).map(|n| first + n * Pool::STEP).collect();
+        let slots: Vec<Slot> = (0..LONGEST as u32).map(|n| first + n * TRAIN_STEP).collect();
         assert_eq!(pool.live().map(|(_, count)| count).sum::<u64>(), 1 + LONGEST);
         let mut room = MaybeUninit::uninit();
         for (n, &slot) in (0..).zip(&slots) {

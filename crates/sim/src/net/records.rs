@@ -6,13 +6,14 @@
 //! whole picoseconds per byte. Records are indexed by the packets' places in the pool.
 
 use selvedge_nic::{Handled, REQUESTS};
+use selvedge_switch::Switches;
+use selvedge_switch::descriptor::{Descriptor, Slot};
 use selvedge_transport::Cx;
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
-use super::descriptor::Descriptor;
 use super::host::Host;
-use super::pool::Slot;
+use crate::kernel::edge::Edge;
 use crate::kernel::fabric::FabricParams;
 use crate::kernel::parcel::Outbox;
 use crate::kernel::partition::Partition;
@@ -94,23 +95,23 @@ fn put<T: Copy>(all: &mut Vec<T>, slot: Slot, one: T, nothing: T) {
     all[slot] = one;
 }
 
-impl<const RECORDED: bool> Partition<RECORDED> {
+impl<const RECORDED: bool> Edge<RECORDED> {
     /// Writes the records of a packet that leaves through port `at`, which are read where it arrives.
-    pub(crate) fn write_records(&mut self, at: u32, packet: &Descriptor) {
+    pub(crate) fn write_records(&mut self, net: &Switches, at: u32, packet: &Descriptor) {
         if self.fabric.writes_telemetry {
-            self.write_telemetry(at, packet.slot);
+            self.write_telemetry(net, at, packet.slot);
         }
         if self.fabric.has_cargo {
-            self.load(at, packet.slot);
+            self.load(net, at, packet.slot);
         }
         if self.fabric.has_verbs {
-            self.head(at, packet.slot);
+            self.head(net, at, packet.slot);
         }
     }
 
     /// Stores the packet that is carried by a packet that has just left a host's NIC.
-    fn load(&mut self, at: u32, slot: Slot) {
-        let port = &self.egress[at];
+    fn load(&mut self, net: &Switches, at: u32, slot: Slot) {
+        let port = &net.egress[at];
         if port.is_host
             && let Some(cargo) = self.hosts[port.owner].nic.poll_cargo()
         {
@@ -120,40 +121,42 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Stores the headers of a packet that has just left a host's NIC, or of the packet that it carries, if that
     /// belongs to an application's queue pair.
-    fn head(&mut self, at: u32, slot: Slot) {
-        let port = &self.egress[at];
+    fn head(&mut self, net: &Switches, at: u32, slot: Slot) {
+        let port = &net.egress[at];
         if port.is_host
             && let Some(headers) = self.hosts[port.owner].nic.poll_headers()
         {
             self.records.put_headers(slot, headers);
         }
     }
+}
 
+impl<const RECORDED: bool> Partition<RECORDED> {
     /// Hands a packet to its NIC, with its record.
     #[cold]
     #[inline(never)]
     pub(super) fn handle_with_record(&mut self, host: u32, slot: Slot) -> Handled {
-        if self.pool.get(slot).slot == REQUESTS {
+        if self.edge.pool.get(slot).slot == REQUESTS {
             return self.handle_verbs(host, slot);
         }
-        let (packet, record) = (self.pool.get(slot), self.records.get(slot));
-        if self.fabric.has_cargo {
+        let (packet, record) = (self.edge.pool.get(slot), self.edge.records.get(slot));
+        if self.edge.fabric.has_cargo {
             return self.handle_carrier(host, slot, &packet, record.cargo());
         }
-        let Host { nic, params, .. } = &mut self.hosts[host];
-        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
+        let Host { nic, params, .. } = &mut self.edge.hosts[host];
+        let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
         let handled = nic.handle_packet(&mut cx, params, &packet);
-        nic.handle_path(self.now, &packet, &record.path());
+        nic.handle_path(self.net.now, &packet, &record.path());
         handled
     }
 
     /// Hands a packet to its NIC, with the packet that it carries.
     fn handle_carrier(&mut self, host: u32, slot: Slot, packet: &Packet, cargo: Option<Packet>) -> Handled {
-        let headers = self.records.headers.get(slot as usize);
-        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let Host { nic, params, .. } = &mut self.hosts[host];
+        let headers = self.edge.records.headers.get(slot as usize);
+        let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
+        let Host { nic, params, .. } = &mut self.edge.hosts[host];
         let handled = nic.handle_carrier(&mut cx, params, packet, cargo, headers);
-        if self.fabric.has_verbs {
+        if self.edge.fabric.has_verbs {
             self.attend_applications(host);
         }
         handled
@@ -161,9 +164,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Hands a packet of an application's queue pair to its NIC, with its headers.
     fn handle_verbs(&mut self, host: u32, slot: Slot) -> Handled {
-        let (packet, headers) = (self.pool.get(slot), self.records.headers(slot));
-        let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-        let Host { nic, params, .. } = &mut self.hosts[host];
+        let (packet, headers) = (self.edge.pool.get(slot), self.edge.records.headers(slot));
+        let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
+        let Host { nic, params, .. } = &mut self.edge.hosts[host];
         let handled = nic.handle_verbs(&mut cx, params, &packet, &headers);
         self.attend_applications(host);
         handled

@@ -4,13 +4,13 @@
 //! packets that the host sends meanwhile. The transmission of one queue pair then has few interruptions, and its engine
 //! is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
+use selvedge_switch::busy_ports::NEVER;
+use selvedge_switch::descriptor::{Descriptor, TRAIN_STEP};
 use selvedge_telemetry::PacketKind;
 use selvedge_units::Instant;
 
-use super::descriptor::Descriptor;
 use super::host::Host;
-use super::pool::{LONGEST, LONGEST_STEP, Pool};
-use crate::kernel::busy_ports::NEVER;
+use super::pool::{LONGEST, LONGEST_STEP};
 use crate::kernel::inbox::WithSlot;
 use crate::kernel::partition::{Partition, fold};
 
@@ -18,23 +18,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles arrivals until `last`, as long as they affect only their receivers; returns the number of these packets.
     #[inline(never)]
     pub(super) fn take_ahead(&mut self, host: u32, inbox: &[Descriptor], last: u64) -> usize {
-        let begin = self.calendar.begin();
+        let begin = self.edge.calendar.begin();
         let Some(last) = last.checked_sub(begin) else { return 0 };
         let is_early = |packet: &&Descriptor| u64::from(packet.at) <= last;
-        let Host { nic, digest, .. } = &mut self.hosts[host];
+        let Host { nic, digest, .. } = &mut self.edge.hosts[host];
         let mut unread = inbox;
         while let Some(first) = unread.first().filter(is_early)
-            && let Some(mut incoming) = nic.incoming(self.pool.first(first.slot).0)
+            && let Some(mut incoming) = nic.incoming(self.edge.pool.first(first.slot).0)
         {
             let mut hash = *digest;
             for packet in unread.iter().take_while(is_early) {
-                let (first, nth) = self.pool.first(packet.slot);
+                let (first, nth) = self.edge.pool.first(packet.slot);
                 let at = Instant::from_ps(begin + u64::from(packet.at));
                 if packet.takes_slow_path() || !incoming.take(at, first, nth) {
                     break;
                 }
-                hash = fold(hash, at, self.pool.name(packet.slot));
-                self.pool.release(packet.slot);
+                hash = fold(hash, at, self.edge.pool.name(packet.slot));
+                self.edge.pool.release(packet.slot);
             }
             *digest = hash;
             let taken = incoming.end() as usize;
@@ -44,44 +44,44 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             unread = &unread[taken..];
         }
         let count = inbox.len() - unread.len();
-        self.events += count as u64;
-        self.tally.delivered[PacketKind::Data] += count as u64;
+        self.net.events += count as u64;
+        self.edge.tally.delivered[PacketKind::Data] += count as u64;
         count
     }
 
     /// Sends packets of the queue pair whose turn it is back to back, before `until`, when another event happens.
     #[inline(never)]
     pub(super) fn send_train(&mut self, host: u32, at: u32, until: u64) {
-        let (state, port) = (&mut self.hosts[host], &mut self.egress[at]);
+        let (state, port) = (&mut self.edge.hosts[host], &mut self.net.egress[at]);
         let train =
             state.nic.train(&state.params, port.paused).filter(|train| train.count > 0 && !port.takes_slow_path());
         // From memory, the train is copied as a whole.
         let Some(train) = std::hint::black_box(&train) else { return };
         // Packets of the train go before a wake-up of the NIC at the same time.
         let until = until.min(state.wake_at().saturating_add(1));
-        let descriptor = Descriptor::of(&train.first, 0, self.fabric.attachment[train.first.dst.index()]);
+        let descriptor = Descriptor::of(&train.first, 0, self.edge.fabric.attachment[train.first.dst.index()]);
         // From memory, the descriptor is copied as a whole.
         let descriptor = std::hint::black_box(&descriptor);
         let frame = u64::from(descriptor.frame);
-        let (step, delay) = (port.plain_serialisation(frame + self.gap), port.delay.as_ps());
-        let begin = self.calendar.begin();
-        let mut outlet = self.calendar.outlet(port.peer_node, port.peer_port);
+        let (step, delay) = (port.plain_serialisation(frame + self.net.params.gap), port.delay.as_ps());
+        let begin = self.edge.calendar.begin();
+        let mut outlet = self.edge.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
         // Packets that can be neither marked nor trimmed stay unchanged.
-        let is_left_alone = !descriptor.is_markable() && !self.fabric.queueing.trims() && self.tors.is_empty();
+        let is_left_alone = !descriptor.is_markable() && !self.net.params.queueing.trims() && self.net.tors.is_empty();
         let most = if is_left_alone && step <= LONGEST_STEP { LONGEST } else { 1 };
         while now.as_ps() < until && sent < train.count {
             let in_time = (until - now.as_ps()).div_ceil(step.as_ps());
             let count = in_time.min(train.count - sent).min(most);
-            let mut slot = self.pool.put_train(train, sent, count, now, step);
+            let mut slot = self.edge.pool.put_train(train, sent, count, now, step);
             for _ in 0..count {
                 now += step;
                 outlet.send(now.as_ps() + delay - begin, WithSlot(descriptor, slot));
-                slot = slot.wrapping_add(Pool::STEP);
+                slot = slot.wrapping_add(TRAIN_STEP);
             }
             sent += count;
         }
-        self.events += sent;
+        self.net.events += sent;
         port.add_frames(now, sent, sent * frame);
         state.nic.end_train(now, sent);
         port.free_pending = state.nic.is_ready();

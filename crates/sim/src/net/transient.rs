@@ -6,12 +6,13 @@
 
 use std::mem::MaybeUninit;
 
-use super::descriptor::Descriptor;
+use selvedge_switch::descriptor::Descriptor;
+use selvedge_switch::port::{Egress, of_bits};
+use selvedge_switch::queue::NONE;
+use selvedge_switch::trimming::{Trimmer, Turns};
+
 use super::independent::Visit;
 use super::output::{Buffer, Waiting};
-use super::port::{Egress, of_bits};
-use super::queue::NONE;
-use super::trimming::{Trimmer, Turns};
 use crate::kernel::order::Key;
 
 /// Packet that waits: its place in the inbox.

@@ -112,7 +112,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         queue.waiting.push_back(spec);
         if RECORDED {
             let (row, peer) = (self.row_of(&spec), self.applications[host as usize].queues[&qp].peer);
-            self.note_message_started(host, row, qp, peer);
+            self.edge.note_message_started(&self.net, host, row, qp, peer);
         }
         self.post_waiting(host, qp);
         self.after_nic(host);
@@ -147,8 +147,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 continue;
             };
             let (request, answer) = queue.request(qp, &spec, verb);
-            let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-            let Host { nic, params, .. } = &mut self.hosts[host];
+            let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
+            let Host { nic, params, .. } = &mut self.edge.hosts[host];
             let posted = nic.post(&mut cx, params, qp, request);
             queue.failed |= posted.is_err();
             queue.posted.push_back(Posted { spec, verb, answer });
@@ -158,12 +158,12 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Passes completions to the applications of `host`.
     #[cold]
     pub(super) fn attend_applications(&mut self, host: u32) {
-        while let Some(done) = self.hosts[host].nic.poll_completed() {
+        while let Some(done) = self.edge.hosts[host].nic.poll_completed() {
             if matches!(done.kind, CompletionKind::Receive | CompletionKind::ReceiveWrite) {
                 if done.status == Status::Success {
                     // The application uses the received data at once.
-                    let mut cx = Cx { now: self.now, probe: self.log.probe::<RECORDED>() };
-                    let Host { nic, params, .. } = &mut self.hosts[host];
+                    let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
+                    let Host { nic, params, .. } = &mut self.edge.hosts[host];
                     let posted = nic.post_receive(&mut cx, params, done.qp);
                     debug_assert_eq!(posted, Ok(()), "there is room for as many as have completed");
                 }
@@ -181,22 +181,22 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         let Some(Posted { spec, verb, answer }) = queue.posted.pop_front() else { return };
         if verb.is_atomic() {
-            let found = self.hosts[host].nic.ledger().map_or(0, |ledger| ledger.take(answer));
+            let found = self.edge.hosts[host].nic.ledger().map_or(0, |ledger| ledger.take(answer));
             if verb == Verb::CompareSwap {
                 // The word has the value that this application wrote, or that of another application.
                 queue.seen = if found == queue.seen { found.wrapping_add(1) } else { found };
             }
         }
-        let row = FlowRow { finish: Some(self.now), ..self.row_of(&spec) };
+        let row = FlowRow { finish: Some(self.net.now), ..self.row_of(&spec) };
         self.rows.push(row);
         if RECORDED {
-            self.note_flow_finished(host, row);
+            self.edge.note_flow_finished(&self.net, host, row);
         }
         self.flows_finished += 1;
         self.flows_closed += 1;
         self.post_waiting(host, done.qp);
         if !self.closing
-            && let Some(next) = self.workload.posting_of(spec.workload).and_then(|all| all.after(&spec, self.now))
+            && let Some(next) = self.workload.posting_of(spec.workload).and_then(|all| all.after(&spec, self.net.now))
         {
             self.begin_later(host, next);
         }
@@ -205,9 +205,10 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns the row of a message that has not finished.
     fn row_of(&self, spec: &FlowSpec) -> FlowRow {
         let verb = self.workload.postings.iter().find_map(|posting| posting.verb_of(spec.workload));
-        let (src, dst) = self.fabric.inner.between(spec.src, spec.dst);
-        let FabricParams { paths, framing, .. } = &*self.fabric;
-        let ideal = verb.and_then(|verb| verb.ideal(paths, [src, dst], spec.size, *framing, Bytes::new(self.gap)));
+        let (src, dst) = self.edge.fabric.inner.between(spec.src, spec.dst);
+        let FabricParams { paths, framing, .. } = &*self.edge.fabric;
+        let ideal =
+            verb.and_then(|verb| verb.ideal(paths, [src, dst], spec.size, *framing, Bytes::new(self.net.params.gap)));
         spec.row(framing.mtu, ideal)
     }
 
@@ -223,12 +224,12 @@ pub(crate) fn connect<const RECORDED: bool>(
     transport: &TransportConfig,
     postings: &[Posting],
 ) -> Result<(), ConfigError> {
-    let fabric = Arc::clone(&partitions[0].fabric);
+    let fabric = Arc::clone(&partitions[0].edge.fabric);
     if !fabric.has_verbs {
         return Ok(());
     }
     for partition in &mut *partitions {
-        partition.applications.resize_with(partition.hosts.len(), Applications::default);
+        partition.applications.resize_with(partition.edge.hosts.len(), Applications::default);
     }
     for posting in postings {
         let params = transport.connection_params(posting, fabric.paths.slowest_host());
@@ -251,8 +252,8 @@ pub(crate) fn connect<const RECORDED: bool>(
 }
 
 fn host_of<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], host: HostId) -> &mut Host {
-    let (partition, local) = partitions[0].fabric.home[host.index()];
-    &mut partitions[usize::from(partition)].hosts[local]
+    let (partition, local) = partitions[0].edge.fabric.home[host.index()];
+    &mut partitions[usize::from(partition)].edge.hosts[local]
 }
 
 fn create_qp(

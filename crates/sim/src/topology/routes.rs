@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_switch::forward;
+pub use selvedge_switch::forward::Group;
 use selvedge_units::{HostId, SwitchId};
 
 use super::{Graph, Ports};
@@ -25,15 +27,6 @@ pub struct Routes {
     table: Vec<u32>,
     groups: Vec<Group>,
     members: Vec<u16>,
-}
-
-/// Set of equal-cost ports: `members[offset..offset + len]`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Group {
-    /// Index of the first port in [`RouteTable::members`].
-    pub offset: u32,
-    /// Number of ports.
-    pub len: u32,
 }
 
 /// Tables behind [`Routes`], to be copied into other layouts.
@@ -109,6 +102,12 @@ impl Routes {
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
+    /// Returns the next hops as switches take them.
+    pub(crate) fn tables(&self) -> forward::Routes<'_> {
+        let Self { table, groups, members, leaves, .. } = self;
+        forward::Routes { table, groups, members, leaves }
+    }
+
     /// Returns the tables.
     pub fn raw(&self) -> RouteTable<'_> {
         RouteTable {

@@ -6,12 +6,14 @@ use crate::workspace::Package;
 /// Crates and their layers. A crate may name those of lower layers.
 const LAYERS: &[(&str, u8)] = &[
     ("selvedge-units", 0),
+    ("selvedge-memory", 0),
     ("selvedge-wire", 1),
     ("selvedge-telemetry", 1),
     ("selvedge-formats", 1),
     ("selvedge-document", 1),
     ("selvedge-transport", 2),
     ("selvedge-nic", 3),
+    ("selvedge-switch", 3),
     ("selvedge-tor", 3),
     ("selvedge-tunnel", 3),
     ("selvedge-native", 3),

@@ -20,21 +20,21 @@ pub(super) fn connect<const RECORDED: bool>(
         for (from, to) in [(a, b), (b, a)] {
             let ((partition, at), (peer_partition, peer)) = (places[from.index()], places[to.index()]);
             let there = &partitions[peer_partition as usize];
-            let owner = there.egress[peer].owner;
-            let (node, number) = if there.egress[peer].is_host {
+            let owner = there.net.egress[peer].owner;
+            let (node, number) = if there.net.egress[peer].is_host {
                 (owner, 0)
             } else {
-                (there.hosts.len() as u32 + owner, (peer - there.switches[owner].facts.first_port) as u16)
+                (there.edge.hosts.len() as u32 + owner, (peer - there.net.switches[owner].facts.first_port) as u16)
             };
-            let side = there.calendar.side_of(node);
+            let side = there.edge.calendar.side_of(node);
             let here = &mut partitions[partition as usize];
             let node = if partition == peer_partition {
                 node
             } else {
-                let first = || here.calendar.add_remote(peer_partition, node, side);
+                let first = || here.edge.calendar.add_remote(peer_partition, node, side);
                 *remote.entry((partition, peer_partition, node)).or_insert_with(first)
             };
-            let port = &mut here.egress[at];
+            let port = &mut here.net.egress[at];
             (port.peer_partition, port.peer) = (peer_partition, peer);
             (port.peer_node, port.peer_port) = (node, number);
         }
@@ -54,8 +54,8 @@ pub(super) fn make_lossy<const RECORDED: bool>(
         let [a, b] = link_ports[lane.link as usize];
         let (partition, at) = places[if lane.from_a { b } else { a }.index()];
         let partition = &mut partitions[partition as usize];
-        partition.extras[at].loss = Some(Box::new(loss.clone()));
-        partition.set_slow_path(at, true);
+        partition.edge.losses[at as usize] = Some(Box::new(loss.clone()));
+        partition.net.set_slow_path(at, true);
     }
     Ok(())
 }

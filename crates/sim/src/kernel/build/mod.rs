@@ -13,6 +13,8 @@ mod visit_order;
 
 use std::sync::Arc;
 
+use selvedge_switch::Switches;
+use selvedge_switch::forward::Forwarding;
 use selvedge_units::{Instant, PortId};
 
 use self::classes::Classes;
@@ -22,16 +24,16 @@ use self::lookahead::Lookahead;
 use self::numbering::Numbering;
 pub use self::numbering::{port_infos, ports_of_links};
 use self::populate::populate;
-use self::shared::{carriers, fabric, flows, nics};
+use self::shared::{carriers, fabric, flows, nics, switches};
 use self::visit_order::visit_order;
 use super::calendar::Calendar;
+use super::edge::Edge;
 use super::partition::Partition;
 use super::schedule::WindowSchedule;
 use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::link_events;
-use crate::net::forward::Forwarding;
 use crate::topology::{Graph, Routes};
 use crate::workload::Workload;
 
@@ -82,14 +84,15 @@ pub(crate) fn build_with<const RECORDED: bool>(
     let has_verbs = !workload.postings.is_empty();
     let nics = nics(config, &classes, has_verbs)?;
     let flows = flows(config, &classes, has_verbs)?;
-    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &lookahead, carriers)?);
+    let params = switches(config, &classes, nics[0].1.data_classes, has_verbs)?;
+    let fabric = Arc::new(fabric(config, &classes, &nics[0].1, flows, &cut, &lookahead, carriers));
     let forwarding = Arc::new(forwarding(config, routes)?);
     let empty = |index| {
         let sides = cut.sides(index, &lookahead.sides);
         let visit_order = visit_order(graph, &cut, &lookahead, sides.len());
         let calendar = Calendar::new(sides, visit_order, lookahead.schedule, lookahead.reach);
-        let shared = (Arc::clone(&fabric), Arc::clone(&forwarding));
-        Partition::new(index as u16, cut.count, shared, config.nic.gap, calendar, workload.clone())
+        let net = Switches::new(params, Arc::clone(&forwarding));
+        Partition::new(index as u16, cut.count, net, Edge::new(Arc::clone(&fabric), calendar), workload.clone())
     };
     let mut partitions: Vec<Partition<RECORDED>> = (0..cut.count).map(empty).collect();
     let places = populate(&mut partitions, config, &numbering, &cut, &nics);
@@ -102,7 +105,7 @@ pub(crate) fn build_with<const RECORDED: bool>(
 }
 
 fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {
-    Forwarding::new(routes, config.switch.balancing == BalancingConfig::Ecmp).ok_or_else(|| {
+    Forwarding::new(&routes.tables(), config.switch.balancing == BalancingConfig::Ecmp).ok_or_else(|| {
         ConfigError::new(
             "topology",
             "a switch has more than 2,047 equal paths to some host: give it fewer parallel links",

@@ -4,7 +4,19 @@ use std::iter::{repeat_n, repeat_with};
 use std::ops::Range;
 use std::sync::Arc;
 
+use selvedge_memory::Table;
 use selvedge_nic::NicParams;
+use selvedge_switch::Switches;
+use selvedge_switch::balancing::Balancer;
+use selvedge_switch::buffer::{Account, InputLimits, Queueing};
+use selvedge_switch::crossbar::Crossbar;
+use selvedge_switch::fair::FairLine;
+use selvedge_switch::marking::Red;
+use selvedge_switch::netrt::Tor;
+use selvedge_switch::port::{Egress, Ingress, PortExtra};
+use selvedge_switch::queue::{Line, Queue};
+use selvedge_switch::switch::{NOT_A_LEAF, Switch, SwitchFacts};
+use selvedge_switch::trimming::Trimmer;
 use selvedge_units::{Bytes, Domain, Duration, HostId, PortId, Rate, Rng, SwitchId, mix64};
 
 use super::cut::Cut;
@@ -12,19 +24,8 @@ use super::frames::longest_frame;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
 use crate::kernel::partition::Partition;
-use crate::kernel::table::Table;
-use crate::net::balancing::Balancer;
-use crate::net::buffer::{Account, InputLimits, Queueing};
 use crate::net::clock::NicClock;
-use crate::net::crossbar::Crossbar;
-use crate::net::fair::FairLine;
 use crate::net::host::Host;
-use crate::net::marking::Red;
-use crate::net::netrt::Tor;
-use crate::net::port::{Egress, Ingress, PortExtra};
-use crate::net::queue::{Line, Queue};
-use crate::net::switch::{NOT_A_LEAF, Switch, SwitchFacts};
-use crate::net::trimming::Trimmer;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
 /// Adds to every partition its hosts, switches and ports, in the order of their global numbers. Returns the partition
@@ -37,19 +38,22 @@ pub(super) fn populate<const RECORDED: bool>(
     nics: &[(Rate, Arc<NicParams>)],
 ) -> Vec<(u16, u32)> {
     make_room(partitions, numbering, cut);
-    let blueprint = Blueprint::new(config, numbering, nics);
+    let blueprint = Blueprint::new(config, numbering, nics, partitions[0].edge.fabric.schedule.length());
     let mut places = Vec::with_capacity(numbering.total as usize);
     for (host, &partition) in (0..).map(HostId).zip(&cut.hosts) {
         let port = blueprint.add_host(&mut partitions[partition as usize], host);
         places.push((partition, port));
     }
     for (switch, &partition) in (0..).map(SwitchId).zip(&cut.switches) {
-        let ports = blueprint.add_switch(&mut partitions[partition as usize], switch);
+        let ports = blueprint.add_switch(&mut partitions[partition as usize].net, switch);
         places.extend(ports.map(|port| (partition, port)));
+    }
+    for partition in partitions.iter_mut() {
+        partition.edge.losses.resize_with(partition.net.egress.len(), || None);
     }
     if let Some(speed_up) = crossbar(config) {
         for partition in partitions {
-            partition.crossbar = Crossbar::new(partition.egress.len(), speed_up);
+            partition.net.crossbar = Crossbar::new(partition.net.egress.len(), speed_up);
         }
     }
     places
@@ -71,9 +75,9 @@ fn make_room<const RECORDED: bool>(partitions: &mut [Partition<RECORDED>], numbe
         counts[partition as usize] += numbering.ports.of(switch).len();
     }
     for (partition, count) in partitions.iter_mut().zip(counts) {
-        let lines = count * partition.fabric.classes as usize;
-        (partition.egress, partition.ingress) = (Table::with_room(count), Table::with_room(count));
-        (partition.extras, partition.lines) = (Table::with_room(count), Table::with_room(lines));
+        let lines = count * partition.net.params.classes as usize;
+        (partition.net.egress, partition.net.ingress) = (Table::with_room(count), Table::with_room(count));
+        (partition.net.extras, partition.net.lines) = (Table::with_room(count), Table::with_room(lines));
     }
 }
 
@@ -84,19 +88,25 @@ struct Blueprint<'a> {
     routes: &'a Routes,
     numbering: &'a Numbering,
     nics: &'a [(Rate, Arc<NicParams>)],
+    /// Whether switches write telemetry on packets.
+    writes_telemetry: bool,
+    /// Length of a window in picoseconds.
+    window: u64,
     /// Longest header and frame, for which headroom is sized.
     longest_header: NicConfig,
     longest_frame: Bytes,
 }
 
 impl<'a> Blueprint<'a> {
-    fn new(config: &'a SimConfig, numbering: &'a Numbering, nics: &'a [(Rate, Arc<NicParams>)]) -> Self {
+    fn new(config: &'a SimConfig, numbering: &'a Numbering, nics: &'a [(Rate, Arc<NicParams>)], window: u64) -> Self {
         Self {
             config,
             graph: config.paths.graph(),
             routes: config.paths.routes(),
             numbering,
             nics,
+            writes_telemetry: config.transport.needs_telemetry(),
+            window,
             longest_header: config.nic.with_longest_header(&config.transport, config.beside.as_ref()),
             longest_frame: longest_frame(config),
         }
@@ -106,72 +116,72 @@ impl<'a> Blueprint<'a> {
     fn add_host<const RECORDED: bool>(&self, partition: &mut Partition<RECORDED>, id: HostId) -> u32 {
         let link = self.link_of(&self.numbering.ports.of_host(id));
         let (_, nic) = self.nics.iter().find(|(rate, _)| *rate == link.rate).expect("all rates of hosts are listed");
-        let owner = partition.hosts.len() as u32;
-        let port = self.add_port(partition, PortId(id.0), link, id.into(), owner);
-        partition.hosts.push(Host::new(id, port, link.rate, Arc::clone(nic)));
+        let (edge, net) = (&mut partition.edge, &mut partition.net);
+        let owner = edge.hosts.len() as u32;
+        let port = self.add_port(net, PortId(id.0), link, id.into(), owner);
+        let mut host = Host::new(id, port, link.rate, Arc::clone(nic));
+        host.clock = NicClock::of(&self.config.nic, self.config.seed, id).map(Box::new);
+        if host.clock.is_some() || edge.fabric.hosts_load() {
+            net.egress[port].take_slow_path();
+        }
+        edge.hosts.push(host);
         port
     }
 
     /// Adds a switch; returns its ports.
-    fn add_switch<const RECORDED: bool>(&self, partition: &mut Partition<RECORDED>, id: SwitchId) -> Range<u32> {
+    fn add_switch(&self, net: &mut Switches, id: SwitchId) -> Range<u32> {
         let config = &self.config.switch;
         let ports = self.numbering.ports.of(id);
-        let (owner, first_port) = (partition.switches.len() as u32, partition.egress.len() as u32);
+        let (owner, first_port) = (net.switches.len() as u32, net.egress.len() as u32);
         for (global, port) in (self.numbering.first[id.index()]..).map(PortId).zip(ports) {
             let link = self.link_of(port);
-            let at = self.add_port(partition, global, link, id.into(), owner);
-            self.limit_input(partition, at, link, id.into());
+            let at = self.add_port(net, global, link, id.into(), owner);
+            self.limit_input(net, at, link, id.into());
         }
         let local = first_port..first_port + ports.len() as u32;
         let is_tor = config.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
-        let facts = self.add_queues(partition, id, local.clone(), is_tor);
-        let (shared, headroom) = self.shared_totals(partition, ports);
+        let facts = self.add_queues(net, id, local.clone(), is_tor);
+        let (shared, headroom) = self.shared_totals(net, ports);
         let ties = Rng::stream(self.config.seed, Domain::Ties, u64::from(id.0)).next_u64();
-        partition.switches.push(Switch::new(id, facts, [shared, headroom], ties));
-        partition.scratch.make_room_for(ports.len() as u32);
+        net.switches.push(Switch::new(id, facts, [shared, headroom], ties));
+        net.scratch.make_room_for(ports.len() as u32);
         if config.netrt.enabled {
-            self.add_tor(partition, ports, local.clone(), is_tor);
+            self.add_tor(net, ports, local.clone(), is_tor);
         }
         let rng = Rng::stream(self.config.seed, Domain::LoadBalancing, u64::from(id.0));
-        partition.balancers.extend(Balancer::new(&config.balancing, self.routes.leaves().len(), rng));
+        let leaves = self.routes.leaves().len();
+        net.balancers.extend(config.balancing.resolved().map(|balancing| Balancer::new(balancing, leaves, rng)));
         local
     }
 
     /// Adds the port of `node` at the end of `link`, with its lines; returns its local number.
-    fn add_port<const RECORDED: bool>(
-        &self,
-        partition: &mut Partition<RECORDED>,
-        id: PortId,
-        link: &Link,
-        node: Node,
-        owner: u32,
-    ) -> u32 {
-        let fabric = &partition.fabric;
-        let at = partition.egress.len() as u32;
+    fn add_port(&self, net: &mut Switches, id: PortId, link: &Link, node: Node, owner: u32) -> u32 {
+        let at = net.egress.len() as u32;
         let is_host = node.host().is_some();
         let mut egress = Egress::new(link.delay, is_host, owner, link.rate);
-        let clock = node.host().and_then(|host| NicClock::of(&self.config.nic, self.config.seed, host));
-        if fabric.writes_telemetry || (fabric.hosts_load() && is_host) || clock.is_some() {
+        if self.writes_telemetry {
             egress.take_slow_path();
         }
-        partition.egress.push(egress);
-        let window = self.config.nic.clock_skew.longest(Duration::from_ps(fabric.schedule.length()));
+        net.egress.push(egress);
+        let window = self.config.nic.clock_skew.longest(Duration::from_ps(self.window));
         // One frame may have begun to arrive before the window.
-        partition.ingress.push(Ingress::new(link.rate.amount_in(window) + self.longest_frame));
+        net.ingress.push(Ingress::new(link.rate.amount_in(window) + self.longest_frame));
         let rng = Rng::stream(self.config.seed, Domain::EcnMark, u64::from(id.0));
         let red = Red::new(self.config.switch.ecn.curve_on(link.rate), rng);
-        partition.extras.push(PortExtra { clock: clock.map(Box::new), ..PortExtra::new(id, link.rate, red) });
+        net.extras.push(PortExtra::new(id, link.rate, red));
 
-        let classes = 0..fabric.classes as u8;
-        match fabric.queueing {
+        let classes = 0..net.params.classes as u8;
+        match net.params.queueing {
             Queueing::Plain => {}
-            Queueing::Trimming(_) => partition.trimmers.push(Trimmer::new(self.config.seed, id)),
-            Queueing::Fair(_) => partition.fair.extend(repeat_with(FairLine::default).take(classes.len())),
+            Queueing::Trimming(_) => net.trimmers.push(Trimmer::new(self.config.seed, id)),
+            Queueing::Fair(_) => net.fair.extend(repeat_with(FairLine::default).take(classes.len())),
         }
-        partition.lines.extend(classes.clone().map(|class| Line::with_room(fabric.queueing.room(class))));
-        if !fabric.accounting.is_plain {
-            partition.accounts.extend(classes.map(|class| {
-                let headroom = fabric.accounting.is_lossless(class).then(|| self.headroom(link));
+        let queueing = net.params.queueing;
+        net.lines.extend(classes.clone().map(|class| Line::with_room(queueing.room(class))));
+        let accounting = net.params.accounting;
+        if !accounting.is_plain {
+            net.accounts.extend(classes.map(|class| {
+                let headroom = accounting.is_lossless(class).then(|| self.headroom(link));
                 Account::new(self.limits(link, node, headroom), headroom.unwrap_or_default().get())
             }));
         }
@@ -179,26 +189,20 @@ impl<'a> Blueprint<'a> {
     }
 
     /// Sets the thresholds of a switch's input at which its buffer must be examined.
-    fn limit_input<const RECORDED: bool>(&self, partition: &mut Partition<RECORDED>, at: u32, link: &Link, node: Node) {
-        let accounting = &partition.fabric.accounting;
+    fn limit_input(&self, net: &mut Switches, at: u32, link: &Link, node: Node) {
+        let accounting = &net.params.accounting;
         let limits = match self.config.switch.buffer {
             BufferConfig::Trimming(_) => InputLimits::NONE,
             _ if !accounting.is_plain => return,
             _ => self.limits(link, node, (accounting.lossless != 0).then(|| self.headroom(link))),
         };
-        partition.extras[at].limits = limits;
-        let port = &mut partition.ingress[at];
+        net.extras[at].limits = limits;
+        let port = &mut net.ingress[at];
         (port.slow_above, port.slow_below) = limits.while_open();
     }
 
     /// Adds the queues of the switch with these ports; returns where the switch's state lies.
-    fn add_queues<const RECORDED: bool>(
-        &self,
-        partition: &mut Partition<RECORDED>,
-        id: SwitchId,
-        ports: Range<u32>,
-        is_tor: bool,
-    ) -> SwitchFacts {
+    fn add_queues(&self, net: &mut Switches, id: SwitchId, ports: Range<u32>, is_tor: bool) -> SwitchFacts {
         let inputs = match self.config.switch.buffer {
             // Round-robin service of inputs would undo the order that a destination ToR restores, where paths are many.
             _ if is_tor => 1,
@@ -208,38 +212,32 @@ impl<'a> Blueprint<'a> {
             | BufferConfig::Trimming(_)
             | BufferConfig::FairQueued(_) => 1,
         };
-        let per_port = partition.line_of(1, 0) * inputs;
+        let per_port = net.line_of(1, 0) * inputs;
         for at in ports.clone() {
-            partition.egress[at].first_queue = partition.queues.len() as u32;
-            partition.queues.extend(repeat_n(Queue::EMPTY, per_port as usize));
+            net.egress[at].first_queue = net.queues.len() as u32;
+            net.queues.extend(repeat_n(Queue::EMPTY, per_port as usize));
         }
         SwitchFacts {
-            switch: partition.switches.len() as u32,
+            switch: net.switches.len() as u32,
             leaf: self.routes.leaves().binary_search(&id).map_or(NOT_A_LEAF, |leaf| leaf as u32),
             first_port: ports.start,
             ports: ports.len() as u32,
-            routes: partition.forwarding.routes_of(id),
+            routes: net.forwarding.routes_of(id),
             per_line: inputs,
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(self.config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             slow_path: false,
             has_crossbar: !is_tor && crossbar(self.config).is_some(),
-            has_lasting_pauses: ports.clone().all(|at| partition.has_lasting_pauses(at)),
+            has_lasting_pauses: ports.clone().all(|at| net.has_lasting_pauses(at, self.window)),
         }
     }
 
     /// Makes the switch that was just added a ToR of NetRT, if hosts are attached to it.
-    fn add_tor<const RECORDED: bool>(
-        &self,
-        partition: &mut Partition<RECORDED>,
-        ports: &[Port],
-        local: Range<u32>,
-        is_tor: bool,
-    ) {
+    fn add_tor(&self, net: &mut Switches, ports: &[Port], local: Range<u32>, is_tor: bool) {
         let rates = ports.iter().map(|port| self.link_of(port).rate).collect();
-        partition.tors.push(is_tor.then(|| Box::new(Tor::new((&self.config.switch.netrt).into(), rates))));
+        net.tors.push(is_tor.then(|| Box::new(Tor::new((&self.config.switch.netrt).into(), rates))));
         if is_tor {
-            local.for_each(|at| partition.set_slow_path(at, true));
+            local.for_each(|at| net.set_slow_path(at, true));
         }
     }
 
@@ -266,11 +264,11 @@ impl<'a> Blueprint<'a> {
     }
 
     /// Returns the bytes that all ports of a switch share: of the buffer without headroom, and of headroom.
-    fn shared_totals<const RECORDED: bool>(&self, partition: &Partition<RECORDED>, ports: &[Port]) -> (u64, u64) {
+    fn shared_totals(&self, net: &Switches, ports: &[Port]) -> (u64, u64) {
         match self.config.switch.buffer {
             BufferConfig::InputQueued(_) | BufferConfig::Trimming(_) | BufferConfig::FairQueued(_) => (0, u64::MAX),
             BufferConfig::SharedBuffer(shared) => {
-                let lossless = u64::from(partition.fabric.accounting.lossless.count_ones());
+                let lossless = u64::from(net.params.accounting.lossless.count_ones());
                 let headroom: Bytes = ports.iter().map(|port| self.headroom(self.link_of(port))).sum();
                 let pool = shared.headroom_pool.resolve(|| None).map_or(u64::MAX, Bytes::get);
                 (shared.shared_beside(headroom * lossless).get(), pool)

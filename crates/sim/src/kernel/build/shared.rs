@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use selvedge_nic::{Carrier, NicParams, TcpParams};
+use selvedge_switch::buffer::{Accounting, Buffer, Queueing, Thresholds};
+use selvedge_switch::descriptor::Attachment;
+use selvedge_switch::{Params, fair, trimming};
 use selvedge_transport::eqds::{EqdsParams, Policy};
 use selvedge_units::{Bytes, HostId, Rate};
 use selvedge_wire::Hole;
@@ -12,12 +15,10 @@ use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::beside_framing;
 use super::lookahead::Lookahead;
-use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig};
+use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig, Trimming};
 use crate::error::ConfigError;
-use crate::kernel::fabric::{Attachment, FabricParams};
-use crate::net::buffer::{Accounting, Queueing};
+use crate::kernel::fabric::FabricParams;
 use crate::net::host::Host;
-use crate::net::{fair, trimming};
 use crate::topology::InnerNics;
 use crate::workload::WorkloadSummary;
 
@@ -101,6 +102,65 @@ fn inputs_compete(config: &SimConfig) -> bool {
     !has_turns || config.switch.ecn.enabled.resolve(|| false) || config.switch.netrt.enabled
 }
 
+/// Returns the parameters of the switches; `data_classes` are those of hosts' data.
+pub(super) fn switches(
+    config: &SimConfig,
+    classes: &Classes,
+    data_classes: u8,
+    has_verbs: bool,
+) -> Result<Params, ConfigError> {
+    let switch = &config.switch;
+    let frame_limit = config.largest_frame();
+    if frame_limit.get() > u64::from(u16::MAX) {
+        return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
+    }
+    // RDMA headers vary in length: queues are sized for frames with the longest. Frames of tunnels include these.
+    let more =
+        if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers } else { Bytes::ZERO };
+    let frame = frame_limit + more;
+    let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
+    let (buffer, queueing) = match &switch.buffer {
+        BufferConfig::InputQueued(_) => (Buffer::PerInput, Queueing::Plain),
+        BufferConfig::SharedBuffer(shared) => {
+            let thresholds = Thresholds { egress_alpha: shared.egress_alpha, ingress_alpha: shared.ingress_alpha };
+            (Buffer::Shared(thresholds), Queueing::Plain)
+        }
+        BufferConfig::Trimming(trimming) => {
+            let turn = trimming.headers_per_data.resolve(|| Some(Trimming::HEADERS_PER_DATA)).unwrap_or(u32::MAX);
+            let rules = trimming::Rules {
+                data: trimming.data_room(frame).get(),
+                headers: limit(trimming.header_room(frame)),
+                class: classes.index(trimming.header_class),
+                turn,
+                trim_last: trimming.trim_last,
+            };
+            (Buffer::PerOutput, Queueing::Trimming(rules))
+        }
+        BufferConfig::FairQueued(fair) => {
+            let rules = fair::Rules {
+                per_port: limit(fair.per_port.resolve(|| None)),
+                per_flow: limit(fair.per_flow.resolve(|| None)),
+                quantum: fair.quantum.resolve(|| Some(frame)).unwrap_or(frame).get(),
+                queues: u64::from(fair.queues),
+            };
+            (Buffer::PerOutput, Queueing::Fair(rules))
+        }
+    };
+    let lossless = if switch.pfc.enabled { classes.bits(&switch.pfc.classes) } else { 0 };
+    Ok(Params {
+        gap: config.nic.gap.get(),
+        classes: classes.count,
+        accounting: Accounting::new(classes.count, lossless, buffer == Buffer::PerInput),
+        buffer,
+        queueing,
+        xon_gap: switch.pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
+        xon: switch.pfc.xon.get(),
+        quanta: switch.pfc.quanta,
+        data_classes,
+        netrt_class: classes.index(switch.netrt.priority),
+    })
+}
+
 /// Returns the parameters that all partitions share.
 pub(super) fn fabric(
     config: &SimConfig,
@@ -110,15 +170,8 @@ pub(super) fn fabric(
     cut: &Cut,
     lookahead: &Lookahead,
     carriers: Vec<Carrier>,
-) -> Result<FabricParams, ConfigError> {
+) -> FabricParams {
     let (graph, routes) = (config.paths.graph(), config.paths.routes());
-    let pfc = &config.switch.pfc;
-    let lossless = if pfc.enabled { classes.bits(&pfc.classes) } else { 0 };
-    let frame_limit = config.largest_frame();
-    if frame_limit.get() > u64::from(u16::MAX) {
-        return Err(ConfigError::new("nic.mtu", format!("{} with headers is longer than any frame", config.nic.mtu)));
-    }
-    let netrt_class = classes.index(config.switch.netrt.priority);
     let mut next_local = vec![0; cut.count];
     let home = cut.hosts.iter().map(|&partition| {
         let local = next_local[partition as usize];
@@ -127,29 +180,11 @@ pub(super) fn fabric(
     });
     let hosts = (0..graph.hosts.len() as u32).map(HostId);
     let (has_cargo, has_verbs) = (nic.eqif.is_some(), nic.verbs.is_some());
-    // RDMA headers vary in length: queues are sized for frames with the longest. Frames of tunnels include these.
-    let more =
-        if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers } else { Bytes::ZERO };
-    let queued = frame_limit + more;
-    Ok(FabricParams {
+    FabricParams {
         busy_host_bytes: Host::busy_bytes(nic),
         nic: Arc::clone(nic),
         flows,
-        buffer: config.switch.buffer,
-        accounting: Accounting::new(classes.count, lossless, &config.switch.buffer),
-        queueing: match &config.switch.buffer {
-            BufferConfig::Trimming(trimming) => {
-                let class = classes.index(trimming.header_class);
-                Queueing::Trimming(trimming::Rules::new(trimming, queued, class))
-            }
-            BufferConfig::FairQueued(fair) => Queueing::Fair(fair::Rules::new(fair, queued)),
-            BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) => Queueing::Plain,
-        },
         inputs_compete: inputs_compete(config),
-        xon_gap: pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
-        xon: pfc.xon.get(),
-        quanta: pfc.quanta,
-        classes: classes.count,
         all_classes: u8::MAX >> (8 - classes.count),
         class_of: classes.of_flow,
         attachment: hosts
@@ -163,7 +198,6 @@ pub(super) fn fabric(
         notice: lookahead.notice,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
-        netrt_class,
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         has_cargo,
@@ -176,5 +210,5 @@ pub(super) fn fabric(
         carriers,
         beside_framing: beside_framing(config),
         beside_class: classes.beside,
-    })
+    }
 }

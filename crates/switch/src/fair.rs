@@ -15,26 +15,29 @@
 use std::collections::VecDeque;
 
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Bytes, mix64};
-use selvedge_wire::Packet;
+use selvedge_units::mix64;
 
-use super::descriptor::Descriptor;
-use super::queue::{NONE, Store};
-use crate::config::FairQueued;
-use crate::kernel::partition::Partition;
+use crate::descriptor::Descriptor;
+use crate::environment::{Environment, Note};
+use crate::queue::{NONE, Store};
+use crate::switches::Switches;
 
 /// Parameters of fair queueing that hold at all ports, in bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Rules {
-    per_port: u64,
-    per_flow: u64,
-    quantum: u64,
-    queues: u64,
+pub struct Rules {
+    /// Bytes of each class that may wait for one output.
+    pub per_port: u64,
+    /// Bytes of one queue that may wait for one output.
+    pub per_flow: u64,
+    /// Bytes that a queue may send in its turn, at least 1.
+    pub quantum: u64,
+    /// Queues per output and class, at least 1.
+    pub queues: u64,
 }
 
 /// Packets of one class that wait for one output, except for the next packet.
 #[derive(Default)]
-pub(crate) struct FairLine {
+pub struct FairLine {
     /// Queues; empty before the first packet has to wait.
     queues: Vec<FairQueue>,
     /// Indices of the queues that hold packets, the next one first.
@@ -54,20 +57,8 @@ struct FairQueue {
 }
 
 impl Rules {
-    /// Returns the parameters for full frames of `frame` bytes.
-    pub(crate) fn new(config: &FairQueued, frame: Bytes) -> Self {
-        let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
-        Self {
-            per_port: limit(config.per_port.resolve(|| None)),
-            per_flow: limit(config.per_flow.resolve(|| None)),
-            quantum: config.quantum.resolve(|| Some(frame)).unwrap_or(frame).get(),
-            queues: u64::from(config.queues),
-        }
-    }
-
-    /// Returns the queue of a packet's flow.
-    fn queue_of(&self, packet: &Packet) -> u32 {
-        let flow = mix64(u64::from(packet.src.0) << 32 | u64::from(packet.qp.0)) ^ u64::from(packet.dst.0);
+    /// Returns the queue of the flow with hash `flow`.
+    fn queue_of(&self, flow: u64) -> u32 {
         (mix64(flow) % self.queues) as u32
     }
 }
@@ -99,7 +90,7 @@ impl FairLine {
     }
 
     /// Shows all packets that wait here.
-    pub(crate) fn for_each_place(&self, store: &Store, mut see: impl FnMut(&Descriptor)) {
+    pub fn for_each_place(&self, store: &Store, mut see: impl FnMut(&Descriptor)) {
         self.ring.iter().for_each(|&at| store.for_each_from(self.queues[at as usize].head, &mut see));
     }
 
@@ -143,41 +134,57 @@ impl FairLine {
     }
 }
 
-impl<const RECORDED: bool> Partition<RECORDED> {
+impl Switches {
     /// Lets a packet that came through port `at` wait with those of its flow for port `out`, whose next packet is
     /// known, or drops it where its flow has reached its limit.
-    pub(crate) fn wait_fairly(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
-        if self.has_fair_room(out, packet, rules) {
-            self.join_flow(switch, at, out, packet, rules);
+    pub fn wait_fairly<E: Environment>(
+        &mut self,
+        env: &mut E,
+        switch: u32,
+        at: u32,
+        out: u32,
+        packet: &Descriptor,
+        rules: &Rules,
+    ) {
+        if self.has_fair_room(env, out, packet, rules) {
+            self.join_flow(env, switch, at, out, packet, rules);
         } else {
-            self.drop_packet(at, packet.slot, DropReason::BufferFull);
+            self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
         }
     }
 
     /// Returns whether the limit of its flow lets a packet wait for port `out`.
-    pub(crate) fn has_fair_room(&self, out: u32, packet: &Descriptor, rules: &Rules) -> bool {
-        let queue = rules.queue_of(&self.pool.get(packet.slot)) as usize;
+    pub fn has_fair_room<E: Environment>(&self, env: &E, out: u32, packet: &Descriptor, rules: &Rules) -> bool {
+        let queue = rules.queue_of(env.flow_hash(packet.slot)) as usize;
         let waiting = self.fair[self.line_of(out, packet.class)].queues.get(queue).map_or(0, |queue| queue.bytes);
         waiting + u64::from(packet.frame) <= rules.per_flow
     }
 
     /// Adds a packet that came through port `at` to those of its flow for port `out`, whose next packet is known. If
     /// the output holds too much then, the first packets of its longest queue are dropped.
-    pub(crate) fn join_flow(&mut self, switch: u32, at: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+    pub fn join_flow<E: Environment>(
+        &mut self,
+        env: &mut E,
+        switch: u32,
+        at: u32,
+        out: u32,
+        packet: &Descriptor,
+        rules: &Rules,
+    ) {
         let line = self.line_of(out, packet.class);
-        let queue = rules.queue_of(&self.pool.get(packet.slot));
+        let queue = rules.queue_of(env.flow_hash(packet.slot));
         let fair = &mut self.fair[line];
         if fair.queues.is_empty() {
             fair.queues = vec![FairQueue::EMPTY; rules.queues as usize];
         }
         let frame = u64::from(packet.frame);
         let waiting = fair.queues[queue as usize].bytes;
-        let flags = self.extras[out].red.mark(packet, waiting, &mut self.pool, &mut self.tally);
+        let flags = self.extras[out].red.mark(packet, waiting, || env.mark(packet.slot));
         fair.push(queue, &mut self.store, packet, flags);
         self.lines[line].add(frame);
         self.hold(switch, at, frame, packet.class);
-        if RECORDED {
-            self.note_queued(at, out, packet.slot);
+        if E::RECORDED {
+            env.note(self, Note::Queued { at, out, slot: packet.slot });
         }
         while self.fair[line].bytes > rules.per_port
             && let Some(dropped) = self.fair[line].drop_longest(&mut self.store)
@@ -185,13 +192,13 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             let (frame, ingress) =
                 (u64::from(dropped.frame), self.switches[switch].facts.first_port + u32::from(dropped.port));
             self.lines[line].remove(frame);
-            self.release(switch, ingress, frame, dropped.class);
-            self.drop_packet(ingress, dropped.slot, DropReason::BufferFull);
+            self.release(env, switch, ingress, frame, dropped.class);
+            self.drop_packet(env, ingress, dropped.slot, DropReason::BufferFull);
         }
     }
 
     /// Chooses the next packet of `class` for port `out`, after one has left.
-    pub(crate) fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
+    pub fn stage(&mut self, switch: u32, out: u32, class: u8, rules: &Rules) {
         let line = self.line_of(out, class);
         let store = &mut self.store;
         let Some(next) = self.fair[line].pop(rules.quantum, store) else { return };

@@ -10,13 +10,13 @@ use std::ptr::NonNull;
 const LARGE: usize = 2 << 20;
 
 /// Returns the layout in which to allocate `bytes` bytes.
-pub(crate) fn layout(bytes: usize) -> Layout {
+pub fn layout(bytes: usize) -> Layout {
     let align = if bytes >= LARGE { LARGE } else { 64 };
     Layout::from_size_align(bytes, align).expect("memory that can be addressed")
 }
 
 /// Asks the system for large pages, as many as fit into these `bytes`.
-pub(crate) fn advise(begin: *mut u8, bytes: usize) {
+pub fn advise(begin: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
         let before = begin.align_offset(LARGE);

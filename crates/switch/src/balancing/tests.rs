@@ -5,8 +5,8 @@ use super::*;
 const WAYS: [u16; 4] = [2, 3, 5, 7];
 const LEAVES: usize = 64;
 
-fn balancer(config: BalancingConfig) -> Balancer {
-    Balancer::new(&config, LEAVES, Rng::stream(1, Domain::LoadBalancing, 0)).expect("a scheme other than ECMP")
+fn balancer(balancing: Balancing) -> Balancer {
+    Balancer::new(balancing, LEAVES, Rng::stream(1, Domain::LoadBalancing, 0))
 }
 
 fn us(n: u64) -> Instant {
@@ -30,26 +30,21 @@ fn spread(balancer: &mut Balancer, load: impl Fn(u16) -> Load + Copy) -> [u32; 8
 }
 
 #[test]
-fn ecmp_needs_no_balancer() {
-    assert!(Balancer::new(&BalancingConfig::Ecmp, 3, Rng::stream(1, Domain::LoadBalancing, 0)).is_none());
-}
-
-#[test]
 fn spraying_spreads_one_flow_evenly() {
-    let taken = spread(&mut balancer(BalancingConfig::Spray), waiting(EMPTY));
+    let taken = spread(&mut balancer(Balancing::Spray), waiting(EMPTY));
     assert!(WAYS.iter().all(|&port| (900..1_100).contains(&taken[usize::from(port)])), "{taken:?}");
     assert_eq!(taken.iter().sum::<u32>(), 4_000);
 }
 
 #[test]
 fn drill_spreads_over_queues_that_are_alike() {
-    let taken = spread(&mut balancer(BalancingConfig::Drill(DrillConfig::default())), waiting(EMPTY));
+    let taken = spread(&mut balancer(Balancing::Drill(Drill { choices: 2, memory: 1 })), waiting(EMPTY));
     assert!(WAYS.iter().all(|&port| (900..1_100).contains(&taken[usize::from(port)])), "{taken:?}");
 }
 
 #[test]
 fn drill_finds_the_shortest_queue_and_remembers_it() {
-    let mut drill = balancer(BalancingConfig::Drill(DrillConfig::default()));
+    let mut drill = balancer(Balancing::Drill(Drill { choices: 2, memory: 1 }));
     let load = waiting([0, 0, 900, 600, 0, 100, 0, 800]);
     let first = (0..100).position(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5).expect("port 5 is drawn soon");
     assert!(first < 30);
@@ -60,7 +55,7 @@ fn drill_finds_the_shortest_queue_and_remembers_it() {
 
 #[test]
 fn drill_without_memory_takes_the_shorter_of_what_it_draws() {
-    let mut drill = balancer(BalancingConfig::Drill(DrillConfig { choices: 2, memory: 0 }));
+    let mut drill = balancer(Balancing::Drill(Drill { choices: 2, memory: 0 }));
     let taken = spread(&mut drill, waiting([0, 0, 400, 300, 0, 200, 0, 100]));
     // Of two draws out of four, the k-th shortest is best with probability (2 (4 - k) + 1) / 16.
     for (port, expected) in [(7, 1_750), (5, 1_250), (3, 750), (2, 250)] {
@@ -70,7 +65,7 @@ fn drill_without_memory_takes_the_shorter_of_what_it_draws() {
 
 #[test]
 fn of_equal_queues_the_port_that_is_free_sooner_is_taken() {
-    let mut drill = balancer(BalancingConfig::Drill(DrillConfig { choices: 8, memory: 8 }));
+    let mut drill = balancer(Balancing::Drill(Drill { choices: 8, memory: 8 }));
     let load = |port| (0, Duration::from_ns(if port == 3 { 1 } else { 80 }));
     let late = (0..50).map(|_| drill.choose(&WAYS, 0, 9, us(0), load)).skip(10).collect::<Vec<_>>();
     assert!(late.iter().all(|&port| port == 3), "{late:?}");
@@ -78,7 +73,7 @@ fn of_equal_queues_the_port_that_is_free_sooner_is_taken() {
 
 #[test]
 fn a_remembered_port_that_leads_nowhere_is_not_taken() {
-    let mut drill = balancer(BalancingConfig::Drill(DrillConfig { choices: 1, memory: 1 }));
+    let mut drill = balancer(Balancing::Drill(Drill { choices: 1, memory: 1 }));
     let load = waiting([0, 0, 900, 900, 0, 100, 0, 900]);
     assert!((0..100).any(|_| drill.choose(&WAYS, 1, 9, us(0), load) == 5));
     assert!((0..100).all(|_| [2, 3, 7].contains(&drill.choose(&[2, 3, 7], 1, 9, us(0), load))));
@@ -86,9 +81,9 @@ fn a_remembered_port_that_leads_nowhere_is_not_taken() {
 
 #[test]
 fn a_flow_keeps_its_way_until_it_pauses() {
-    for choice in [Choice::Random, Choice::LeastLoaded] {
-        let gap = Setting::Value(Duration::from_us(10));
-        let mut flowlets = balancer(BalancingConfig::Flowlet(FlowletConfig { gap, choice, entries: 64 }));
+    for to_least_loaded in [false, true] {
+        let gap = Duration::from_us(10);
+        let mut flowlets = balancer(Balancing::Flowlet(Flowlet { gap, to_least_loaded, entries: 64 }));
         let load = waiting([0, 0, 900, 900, 0, 100, 0, 900]);
         let mut now = 0;
         let mut burst = |flowlets: &mut Balancer, pause| {
@@ -101,9 +96,10 @@ fn a_flow_keeps_its_way_until_it_pauses() {
             first
         };
         let ways: Vec<u16> = (0..50).map(|_| burst(&mut flowlets, 11)).collect();
-        match choice {
-            Choice::Random => assert!(WAYS.iter().all(|port| ways.contains(port)), "{ways:?}"),
-            Choice::LeastLoaded => assert!(ways.iter().all(|&port| port == 5), "{ways:?}"),
+        if to_least_loaded {
+            assert!(ways.iter().all(|&port| port == 5), "{ways:?}");
+        } else {
+            assert!(WAYS.iter().all(|port| ways.contains(port)), "{ways:?}");
         }
     }
 }
@@ -112,9 +108,9 @@ fn a_flow_keeps_its_way_until_it_pauses() {
 fn flowlets_reorder_nothing_where_ways_differ_by_less_than_the_gap() {
     for seed in 0..200 {
         let mut rng = Rng::stream(seed, Domain::Impairment, 0);
-        let gap = Setting::Value(Duration::from_us(10));
-        let flowlet = FlowletConfig { gap, entries: 1 + rng.below(4) as u32, choice: Choice::Random };
-        let mut flowlets = balancer(BalancingConfig::Flowlet(flowlet));
+        let gap = Duration::from_us(10);
+        let flowlet = Flowlet { gap, entries: 1 + rng.below(4) as usize, to_least_loaded: false };
+        let mut flowlets = balancer(Balancing::Flowlet(flowlet));
         let delays: [u64; 8] = std::array::from_fn(|_| 30 + rng.below(10));
         let (mut now, mut latest) = (0, [0; 3]);
         for _ in 0..300 {
@@ -126,16 +122,4 @@ fn flowlets_reorder_nothing_where_ways_differ_by_less_than_the_gap() {
             latest[flow] = arrival;
         }
     }
-}
-
-#[test]
-fn values_that_cannot_work_are_named() {
-    let wrong = |config: BalancingConfig| config.check().expect_err("should be refused").key;
-    assert_eq!(wrong(BalancingConfig::Drill(DrillConfig { choices: 0, memory: 1 })), "drill.choices");
-    assert_eq!(wrong(BalancingConfig::Drill(DrillConfig { choices: 2, memory: 9 })), "drill.memory");
-    let flowlet = FlowletConfig::default();
-    assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { entries: 0, ..flowlet })), "flowlet.entries");
-    assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { entries: u32::MAX, ..flowlet })), "flowlet.entries");
-    assert_eq!(wrong(BalancingConfig::Flowlet(FlowletConfig { gap: Setting::Off, ..flowlet })), "flowlet.gap");
-    assert_eq!(BalancingConfig::Flowlet(flowlet).check(), Ok(()));
 }

@@ -2,14 +2,11 @@
 
 use selvedge_transport::Marking;
 use selvedge_units::Rng;
-use selvedge_wire::Ecn;
 
-use super::descriptor::Descriptor;
-use super::pool::Pool;
-use crate::kernel::tally::Tally;
+use crate::descriptor::Descriptor;
 
 /// RED on the instantaneous queue of one output (DCQCN section 3.1, figure 5).
-pub(crate) struct Red {
+pub struct Red {
     k_min: u64,
     k_max: u64,
     p_max: f64,
@@ -18,7 +15,7 @@ pub(crate) struct Red {
 
 impl Red {
     /// Creates the marking of an output along `curve`; `None`: never marks.
-    pub(crate) fn new(curve: Option<Marking>, rng: Rng) -> Self {
+    pub fn new(curve: Option<Marking>, rng: Rng) -> Self {
         match curve {
             Some(curve) => {
                 Self { k_min: curve.k_min.get(), k_max: curve.k_max.get(), p_max: curve.p_max.as_f64(), rng }
@@ -27,23 +24,22 @@ impl Red {
         }
     }
 
-    /// Marks a packet that finds `waiting` bytes before it, if it may be marked and the curve decides so; returns the
-    /// flags with which it waits. Hosts send ECN-capable packets only where switches mark.
+    /// Decides whether a packet that finds `waiting` bytes before it is marked, which it must permit; if so, calls
+    /// `mark`. Returns the flags with which the packet waits.
     #[inline(always)]
-    pub(super) fn mark(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
+    pub fn mark(&mut self, packet: &Descriptor, waiting: u64, mark: impl FnOnce()) -> u8 {
         if !packet.is_markable() || waiting <= self.k_min {
             return packet.flags;
         }
-        self.mark_on_curve(packet, waiting, pool, tally)
+        self.mark_on_curve(packet, waiting, mark)
     }
 
     #[inline(never)]
-    fn mark_on_curve(&mut self, packet: &Descriptor, waiting: u64, pool: &mut Pool, tally: &mut Tally) -> u8 {
+    fn mark_on_curve(&mut self, packet: &Descriptor, waiting: u64, mark: impl FnOnce()) -> u8 {
         if !self.marks(waiting) {
             return packet.flags;
         }
-        pool.get_mut(packet.slot).ecn = Ecn::Marked;
-        tally.ecn_marks += 1;
+        mark();
         packet.flags_when_marked()
     }
 

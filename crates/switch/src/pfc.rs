@@ -6,26 +6,24 @@
 //! nothing. A pause expires unless it is refreshed, so a lost resume frame does not stop a link for ever. A refresh
 //! depends on time alone: `announced` keeps its value until the peer is told otherwise.
 
-use selvedge_telemetry::PacketKind;
-use selvedge_units::{Duration, HostId, Instant, QpNumber};
-use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
+use selvedge_memory::prefetch_at;
+use selvedge_units::{Duration, Instant};
+use selvedge_wire::Pause;
 
-use super::descriptor::Descriptor;
-use super::pool::Slot;
-use super::port::of_bits;
-use super::switch::Switch;
-use crate::kernel::fabric::Attachment;
-use crate::kernel::partition::Partition;
-use crate::kernel::prefetch_at;
+use crate::descriptor::Slot;
+use crate::environment::{Environment, Note};
+use crate::port::of_bits;
+use crate::switch::Switch;
+use crate::switches::Switches;
 
 /// Bit times per quantum.
 const QUANTUM_BITS: u64 = 512;
 
-impl<const RECORDED: bool> Partition<RECORDED> {
+impl Switches {
     /// Sends a pause or resume frame through port `at`, which is free.
     #[cold]
-    pub(crate) fn send_pause(&mut self, at: u32) {
-        let quanta = self.fabric.quanta;
+    pub fn send_pause<E: Environment>(&mut self, env: &mut E, at: u32) {
+        let quanta = self.params.quanta;
         let pause_time = self.pause_time(at, quanta);
         let refreshes = self.refresh_is_due(at);
         let port = &mut self.ingress[at];
@@ -44,23 +42,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if begins {
             extra.pauses_sent += 1;
             extra.refresh_at = self.now.saturating_add(pause_time / 2);
-            self.arm_pause_timer(at);
+            self.arm_pause_timer(env, at);
         }
         self.note_pause_due(at);
-        let packet = Packet {
-            sent_at: self.now,
-            src: HostId(u32::MAX),
-            dst: HostId(u32::MAX),
-            qp: QpNumber(0),
-            slot: 0,
-            entropy: 0,
-            frame: Header::MINIMUM_FRAME.get() as u16,
-            class: 0,
-            ecn: Ecn::NotCapable,
-            repr: Repr::Pause(pause),
-        };
-        let slot = self.pool.put(packet);
-        self.transmit(at, &Descriptor::of(&packet, slot, Attachment::NONE));
+        let packet = env.put_pause(self.now, pause);
+        self.transmit(env, at, &packet);
         self.return_to_do_more(at);
     }
 
@@ -69,14 +55,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.egress[at].serialisation(u64::from(quanta) * QUANTUM_BITS / 8, || self.extras[at].rate)
     }
 
-    /// Returns whether pauses at port `at` last so long that none ends in the window in which it begins.
-    pub(crate) fn has_lasting_pauses(&self, at: u32) -> bool {
-        self.pause_time(at, self.fabric.quanta).as_ps() >= self.fabric.schedule.length()
+    /// Returns whether pauses at port `at` last so long that none ends within `window` picoseconds.
+    pub fn has_lasting_pauses(&self, at: u32, window: u64) -> bool {
+        self.pause_time(at, self.params.quanta).as_ps() >= window
     }
 
     /// Updates whether a pause frame is due: compares the pauses that the peer of port `at` should know with those that
     /// it has been told of.
-    pub(crate) fn note_pause_due(&mut self, at: u32) {
+    pub fn note_pause_due(&mut self, at: u32) {
         let port = &self.ingress[at];
         let due = port.shall_pause() != port.announced || self.refresh_is_due(at);
         self.egress[at].set_pause_due(due);
@@ -91,8 +77,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Prefetches the state that [`take_pause`](Self::take_pause) needs.
     #[inline]
-    pub(super) fn prefetch_pause(&self, at: u32, slot: Slot) {
-        self.pool.prefetch(slot);
+    pub fn prefetch_pause(&self, at: u32) {
         let extra = &self.extras[at];
         prefetch_at(extra);
         prefetch_at(&raw const extra.pauses_sent);
@@ -101,7 +86,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Prefetches the pause state of the ports of `switch` at which a pause of the port or of its peer may soon begin
     /// or end.
     #[inline(always)]
-    pub(crate) fn prefetch_likely_pauses(&self, switch: &Switch) {
+    pub fn prefetch_likely_pauses(&self, switch: &Switch) {
         for (n, (output, input)) in self.ports_of(switch).enumerate() {
             if output.paused != 0 || !input.is_far_from_limits() {
                 let extra = &self.extras[switch.facts.first_port + n as u32];
@@ -111,11 +96,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
     }
 
-    /// Handles a request of the peer of port `at` to pause or to resume.
+    /// Handles a request of the peer of port `at` to pause or to resume. Returns whether the port is that of a host which
+    /// may send again: its NIC must be asked.
     #[cold]
-    pub(crate) fn take_pause(&mut self, at: u32, slot: Slot) {
-        let Repr::Pause(pause) = self.pool.take(slot).repr else { return };
-        self.tally.delivered[PacketKind::Pause] += 1;
+    pub fn take_pause<E: Environment>(&mut self, env: &mut E, at: u32, slot: Slot) -> bool {
+        let Some(pause) = env.take_pause(slot) else { return false };
         let expires = self.now.saturating_add(self.pause_time(at, pause.quanta));
         let port = &mut self.egress[at];
         let extra = &mut self.extras[at];
@@ -128,30 +113,37 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             of_bits(pause.classes & !before).for_each(|class| extra.pauses[class].since = self.now);
         }
         let after = port.paused;
-        self.note_pause(at, before, after);
+        self.note_pause(env, at, before, after);
         if after != 0 {
-            self.arm_pause_timer(at);
+            self.arm_pause_timer(env, at);
         }
-        if before & !after != 0 {
-            self.kick(at);
+        before & !after != 0 && self.kick_or_report(env, at)
+    }
+
+    /// Makes port `at` serve what waits if it belongs to a switch; returns whether it belongs to a host.
+    fn kick_or_report<E: Environment>(&mut self, env: &mut E, at: u32) -> bool {
+        let is_host = self.egress[at].is_host;
+        if !is_host {
+            self.kick(env, at);
         }
+        is_host
     }
 
     /// Updates the paused time of a port.
-    fn note_pause(&mut self, at: u32, before: u8, after: u8) {
+    fn note_pause<E: Environment>(&mut self, env: &mut E, at: u32, before: u8, after: u8) {
         let extra = &mut self.extras[at];
         if before == 0 && after != 0 {
             extra.paused_since = self.now;
         } else if before != 0 && after == 0 {
             extra.end_pause(self.now);
         }
-        if RECORDED && before != after {
-            self.note_paused(at);
+        if E::RECORDED && before != after {
+            env.note(self, Note::Paused { at });
         }
     }
 
     /// Sets a timer for the earlier of refresh and expiry, unless one is pending.
-    fn arm_pause_timer(&mut self, at: u32) {
+    fn arm_pause_timer<E: Environment>(&mut self, env: &mut E, at: u32) {
         let (port, entry) = (&self.egress[at], &self.ingress[at]);
         let extra = &mut self.extras[at];
         // An overdue pause frame leaves as soon as the port is free.
@@ -162,35 +154,39 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         if due < extra.timer_at {
             extra.timer_at = due;
             if port.is_host {
-                self.hosts[port.owner].timer_at = due.as_ps();
+                env.set_host_timer(port.owner, due.as_ps());
             } else {
                 self.arm(port.owner, at, due.as_ps());
             }
         }
     }
 
-    pub(crate) fn on_pause_timer(&mut self, at: u32) {
+    /// Handles the timer of port `at`: a pause may have expired, or the peer may have to be reminded of it. Returns
+    /// whether the port belongs to a host that may send again: its NIC must be asked.
+    pub fn on_pause_timer<E: Environment>(&mut self, env: &mut E, at: u32) -> bool {
         self.events += 1;
         let port = &mut self.egress[at];
         let extra = &mut self.extras[at];
         if extra.timer_at != self.now {
-            return;
+            return false;
         }
         extra.timer_at = Instant::NEVER;
         let before = port.paused;
+        let mut may_send = false;
         if !extra.down && extra.first_expiry(before) <= self.now {
             let expired = |class: &usize| extra.pauses[*class].expires <= self.now;
             port.paused = of_bits(before).filter(|class| !expired(class)).fold(0, |bits, class| bits | 1 << class);
             let after = port.paused;
-            self.note_pause(at, before, after);
-            self.kick(at);
+            self.note_pause(env, at, before, after);
+            may_send = self.kick_or_report(env, at);
         }
         if self.refresh_is_due(at) {
             self.note_pause_due(at);
-            self.kick(at);
+            self.kick(env, at);
         }
         if self.ingress[at].announced != 0 || self.egress[at].paused != 0 {
-            self.arm_pause_timer(at);
+            self.arm_pause_timer(env, at);
         }
+        may_send
     }
 }

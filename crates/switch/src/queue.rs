@@ -3,7 +3,7 @@
 //! Design notes.
 //! 1. *Store.* All packets that wait in the switches of a partition lie in one store. The place that was freed last is
 //!    filled next, whichever queue frees and fills it, so that adding a packet touches only memory in the cache. Once
-//!    the store is larger than the cache, successive packets of a [train](super::trains) in a queue share one place,
+//!    the store is larger than the cache, successive packets of a train ([`TRAIN_STEP`]) in a queue share one place,
 //!    with the descriptor of the first: with a permutation in a fabric of 8,192 hosts, this takes a fifth of the
 //!    memory.
 //! 2. *Queues* are linked through the descriptors themselves: a queue is a head and a tail. An input-queued switch has
@@ -14,18 +14,17 @@
 
 use std::mem;
 
-use super::descriptor::Descriptor;
-use super::pool::{self, Pool, Slot};
-use crate::kernel::table::Table;
-use crate::kernel::{CACHE, prefetch};
+use selvedge_memory::{CACHE, Table, prefetch};
+
+use crate::descriptor::{Descriptor, NO_SLOT, Slot, TRAIN_STEP};
 
 /// Marker of no place in a store, and of no queue.
-pub(super) const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 /// Number of places that are added to a store at a time.
 const MORE: u32 = 64;
 
 /// Packets that wait in the switches of a partition.
-pub(crate) struct Store {
+pub struct Store {
     places: Table<Descriptor>,
     /// First free place; its `at` is the next free one.
     free: u32,
@@ -34,13 +33,21 @@ pub(crate) struct Store {
     packs: bool,
 }
 
+impl Default for Store {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Store {
-    pub(crate) const fn new() -> Self {
+    /// Creates an empty store.
+    pub const fn new() -> Self {
         Self { places: Table::new(), free: NONE, packs: false }
     }
 
+    /// Adds a packet, which will wait with these `flags`; returns its place.
     #[inline(always)]
-    pub(super) fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
+    pub fn put(&mut self, descriptor: &Descriptor, flags: u8) -> u32 {
         if self.free == NONE {
             self.grow();
         }
@@ -55,24 +62,24 @@ impl Store {
 
     /// Prefetches the place that [`Store::put`] will fill.
     #[inline(always)]
-    pub(crate) fn prefetch(&self) {
+    pub fn prefetch(&self) {
         prefetch(&self.places, self.free);
     }
 
     /// Links `next` behind the descriptor at `place`.
-    pub(super) fn link(&mut self, place: u32, next: u32) {
+    pub fn link(&mut self, place: u32, next: u32) {
         self.places[place].at = next;
     }
 
     /// Returns the descriptor at `place`.
     #[inline(always)]
-    pub(super) fn at(&self, place: u32) -> &Descriptor {
+    pub fn at(&self, place: u32) -> &Descriptor {
         &self.places[place]
     }
 
     /// Shows the descriptor at `place` and all that follow it.
     #[inline]
-    pub(super) fn for_each_from(&self, mut place: u32, see: &mut impl FnMut(&Descriptor)) {
+    pub fn for_each_from(&self, mut place: u32, see: &mut impl FnMut(&Descriptor)) {
         while place != NONE {
             let entry = &self.places[place];
             see(entry);
@@ -81,7 +88,7 @@ impl Store {
     }
 
     /// Returns the bytes of the frame at `place`.
-    pub(super) fn frame(&self, place: u32) -> u64 {
+    pub fn frame(&self, place: u32) -> u64 {
         u64::from(self.places[place].frame)
     }
 
@@ -98,7 +105,7 @@ impl Store {
 
     /// Removes a descriptor and returns it; its `at` is the place that followed.
     #[inline(always)]
-    pub(super) fn take(&mut self, place: u32) -> Descriptor {
+    pub fn take(&mut self, place: u32) -> Descriptor {
         let descriptor = self.places[place];
         self.release(place);
         descriptor
@@ -106,7 +113,7 @@ impl Store {
 
     /// Frees a place. The descriptor there remains valid, except for its `at`, until the next one is added.
     #[inline(always)]
-    pub(super) fn release(&mut self, place: u32) {
+    pub fn release(&mut self, place: u32) {
         self.places[place].at = self.free;
         self.free = place;
     }
@@ -114,7 +121,7 @@ impl Store {
 
 /// Packets of one class from one input (or from all) to one output.
 #[derive(Clone, Copy)]
-pub(crate) struct Queue {
+pub struct Queue {
     head: u32,
     tail: u32,
     /// Next queue in the ring of the line; the last queue is followed by the first.
@@ -126,35 +133,37 @@ pub(crate) struct Queue {
 
 /// Next packet of a line: its queue, and its place in the store.
 #[derive(Clone, Copy)]
-pub(super) struct Next {
+pub struct Next {
     queue: u32,
-    pub(super) place: u32,
+    /// Place in the store.
+    pub place: u32,
 }
 
 /// Queues of one class that wait for one output.
 #[derive(Clone, Copy)]
-pub(crate) struct Line {
+pub struct Line {
     first: u32,
     last: u32,
     /// Bytes that wait.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Largest number of bytes that ever waited.
-    pub(crate) peak: u64,
+    pub peak: u64,
     /// Largest number of bytes that may wait, where outputs set a limit and not inputs.
-    pub(crate) room: u64,
+    pub room: u64,
 }
 
 impl Queue {
-    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE, follower: pool::NONE };
+    /// Empty queue.
+    pub const EMPTY: Self = Self { head: NONE, tail: NONE, next: NONE, follower: NO_SLOT };
 
     /// Returns the place of the first packet in the store, or [`NONE`].
     #[inline(always)]
-    pub(super) fn head(&self) -> u32 {
+    pub fn head(&self) -> u32 {
         self.head
     }
 
     /// Returns the packets in the queue, first to last; for packets that share a place, the first of them.
-    pub(crate) fn packets<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Descriptor> + use<'a> {
+    pub fn packets<'a>(&self, store: &'a Store) -> impl Iterator<Item = &'a Descriptor> + use<'a> {
         let some = |place: u32| (place != NONE).then(|| &store.places[place]);
         let places = std::iter::successors(some(self.head), move |descriptor| some(descriptor.at));
         places.flat_map(|first| std::iter::repeat_n(first, 1 + first.more as usize))
@@ -163,20 +172,20 @@ impl Queue {
 
 impl Line {
     /// Returns an empty line with space for `room` bytes.
-    pub(crate) const fn with_room(room: u64) -> Self {
+    pub const fn with_room(room: u64) -> Self {
         Self { first: NONE, last: NONE, bytes: 0, peak: 0, room }
     }
 
     /// Returns whether `bytes` more bytes may wait here.
     #[inline(always)]
-    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+    pub fn has_room_for(&self, bytes: u64) -> bool {
         self.bytes + bytes <= self.room
     }
 
     /// Returns whether the empty line has space for a packet that will wait alone; if so, counts the packet as one that
     /// waited.
     #[inline(always)]
-    pub(crate) fn holds_for_a_while(&mut self, packet: &Descriptor) -> bool {
+    pub fn holds_for_a_while(&mut self, packet: &Descriptor) -> bool {
         let bytes = u64::from(packet.frame);
         debug_assert!(self.is_empty(), "it waits alone");
         if bytes > self.room {
@@ -190,7 +199,7 @@ impl Line {
 
     /// Shows all packets that wait, place by place; for packets that share one, the first of them.
     #[inline]
-    pub(crate) fn for_each_place(&self, queues: &Table<Queue>, store: &Store, mut see: impl FnMut(&Descriptor)) {
+    pub fn for_each_place(&self, queues: &Table<Queue>, store: &Store, mut see: impl FnMut(&Descriptor)) {
         let mut queue = self.first;
         while queue != NONE {
             let entry = &queues[queue];
@@ -200,25 +209,18 @@ impl Line {
     }
 
     /// Returns whether no packet waits.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
     /// Adds a packet at the end of `queue`.
     #[inline(always)]
-    pub(crate) fn push(
-        &mut self,
-        queues: &mut Table<Queue>,
-        queue: u32,
-        store: &mut Store,
-        packet: &Descriptor,
-        flags: u8,
-    ) {
+    pub fn push(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, packet: &Descriptor, flags: u8) {
         self.add(u64::from(packet.frame));
         let entry = &mut queues[queue];
         let is_empty = entry.head == NONE;
         if store.packs {
-            let follower = mem::replace(&mut entry.follower, packet.slot.wrapping_add(Pool::STEP));
+            let follower = mem::replace(&mut entry.follower, packet.slot.wrapping_add(TRAIN_STEP));
             if !is_empty && packet.slot == follower {
                 let last = &mut store.places[entry.tail];
                 // Where all inputs share a queue, the packet may have come through another one.
@@ -241,7 +243,7 @@ impl Line {
 
     /// Removes the next packet in round-robin order and returns it. The line must not be empty.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+    pub fn pop(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         let next = self.next(queues);
         let packet = *store.at(next.place);
         self.remove_next(next, queues, store);
@@ -250,18 +252,18 @@ impl Line {
 
     /// Returns the next packet in round-robin order. The line must not be empty.
     #[inline(always)]
-    pub(super) fn next(&self, queues: &Table<Queue>) -> Next {
+    pub fn next(&self, queues: &Table<Queue>) -> Next {
         Next { queue: self.first, place: queues[self.first].head }
     }
 
     /// Skips the queue whose turn it is. The line must not be empty.
-    pub(super) fn turn(&mut self, queues: &Table<Queue>) {
+    pub fn turn(&mut self, queues: &Table<Queue>) {
         (self.first, self.last) = (queues[self.first].next, self.first);
     }
 
     /// Removes the packet returned by [`Line::next`], which must have been read before.
     #[inline(always)]
-    pub(super) fn remove_next(&mut self, Next { queue, place }: Next, queues: &mut Table<Queue>, store: &mut Store) {
+    pub fn remove_next(&mut self, Next { queue, place }: Next, queues: &mut Table<Queue>, store: &mut Store) {
         let (entry, packet) = (&mut queues[queue], &mut store.places[place]);
         self.bytes -= u64::from(packet.frame);
         let behind = entry.next;
@@ -288,7 +290,7 @@ impl Line {
     /// Makes the packets from place `head` of the store on the contents of `queue`, the line's only one; [`NONE`]
     /// empties it. The packets before these are no longer counted.
     #[inline]
-    pub(super) fn begin_with(&mut self, queues: &mut Table<Queue>, queue: u32, head: u32) {
+    pub fn begin_with(&mut self, queues: &mut Table<Queue>, queue: u32, head: u32) {
         if head == NONE {
             queues[queue] = Queue::EMPTY;
             (self.first, self.last) = (NONE, NONE);
@@ -299,7 +301,7 @@ impl Line {
 
     /// Adds the packet at `place` of the store, which has been counted, at the end of `queue`, the line's only one.
     #[inline]
-    pub(super) fn append_to(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, place: u32) {
+    pub fn append_to(&mut self, queues: &mut Table<Queue>, queue: u32, store: &mut Store, place: u32) {
         store.link(place, NONE);
         let entry = &mut queues[queue];
         if entry.head == NONE {
@@ -313,7 +315,7 @@ impl Line {
 
     /// Counts bytes that wait here, or elsewhere for the same output.
     #[inline(always)]
-    pub(crate) fn add(&mut self, bytes: u64) {
+    pub fn add(&mut self, bytes: u64) {
         let sum = self.bytes + bytes;
         self.bytes = sum;
         if sum > self.peak {
@@ -322,12 +324,12 @@ impl Line {
     }
 
     /// Subtracts bytes that were counted by [`Line::add`].
-    pub(crate) fn remove(&mut self, bytes: u64) {
+    pub fn remove(&mut self, bytes: u64) {
         self.bytes -= bytes;
     }
 
     /// Removes the packet that came last and returns it. The line must not be empty, and have one queue.
-    pub(crate) fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
+    pub fn pop_last(&mut self, queues: &mut Table<Queue>, store: &mut Store) -> Descriptor {
         debug_assert_eq!(self.first, self.last, "one queue");
         let entry = &mut queues[self.first];
         let (mut before, mut place) = (NONE, entry.head);
@@ -349,7 +351,7 @@ impl Line {
 
     /// Prefetches the queues at both ends of the ring: most lines have no others.
     #[inline]
-    pub(crate) fn prefetch_queues(&self, queues: &Table<Queue>) {
+    pub fn prefetch_queues(&self, queues: &Table<Queue>) {
         prefetch(queues, self.first);
         prefetch(queues, self.last);
     }
@@ -357,7 +359,7 @@ impl Line {
     /// Prefetches the packets that are served next, one of each queue, and, if `with_last` is set, the last packets,
     /// behind which others will be linked.
     #[inline(always)]
-    pub(crate) fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store, with_last: bool) {
+    pub fn prefetch_packets(&self, queues: &Table<Queue>, store: &Store, with_last: bool) {
         let mut queue = self.first;
         while queue != NONE {
             let entry = &queues[queue];
@@ -438,8 +440,8 @@ mod tests {
                 if rng.below(10) < if round % 2_000 < 1_000 { 6 } else { 4 } {
                     let queue = rng.below(QUEUES.into()) as u32;
                     let last = &mut last[queue as usize];
-                    if last.slot < 15 * Pool::STEP && rng.below(5) > 0 {
-                        last.slot += Pool::STEP;
+                    if last.slot < 15 * TRAIN_STEP && rng.below(5) > 0 {
+                        last.slot += TRAIN_STEP;
                     } else {
                         places += 1;
                         *last = Descriptor { slot: places, frame: 64 + places as u16 % 900, ..Descriptor::EMPTY };

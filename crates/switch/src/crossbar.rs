@@ -6,15 +6,17 @@
 //! input that several outputs wait for serves the one that has waited longest; any other output that asks at that
 //! moment is served a picosecond later at the earliest.
 
-use super::switch::SwitchFacts;
-use crate::kernel::partition::Partition;
-use crate::kernel::table::Table;
+use selvedge_memory::Table;
+
+use crate::environment::Environment;
+use crate::switch::SwitchFacts;
+use crate::switches::Switches;
 
 /// Marker of no claim.
 const NOBODY: u32 = u32::MAX;
 
 /// Inputs of a partition's switches, indexed by port.
-pub(crate) struct Crossbar {
+pub struct Crossbar {
     inputs: Table<Input>,
     /// Rate of inputs into the crossbar, in hundredths of their links' rates.
     speed_up: u64,
@@ -31,7 +33,7 @@ struct Input {
 
 impl Crossbar {
     /// Creates a crossbar of `ports` ports, whose inputs run at `speed_up` hundredths of their links' rates.
-    pub(crate) fn new(ports: usize, speed_up: u64) -> Self {
+    pub fn new(ports: usize, speed_up: u64) -> Self {
         Self { inputs: Table::of(ports, || Input { free_at: 0, claimed_by: NOBODY }), speed_up }
     }
 
@@ -63,10 +65,10 @@ impl Crossbar {
     }
 }
 
-impl<const RECORDED: bool> Partition<RECORDED> {
+impl Switches {
     /// Returns whether a packet of `frame` bytes passes from `input` to `output`, for which nothing waits, at once. If
     /// so, the packet occupies the input from now on.
-    pub(super) fn passes_crossbar(&mut self, input: u32, output: u32, frame: u16) -> bool {
+    pub fn passes_crossbar(&mut self, input: u32, output: u32, frame: u16) -> bool {
         let now = self.now.as_ps();
         let may = self.crossbar.may_feed(input, output, now).is_ok();
         if may {
@@ -76,14 +78,14 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     fn feed(&mut self, input: u32, now: u64, frame: u16) {
-        let bytes = u64::from(frame) + self.gap;
+        let bytes = u64::from(frame) + self.params.gap;
         let time = self.egress[input].serialisation(bytes, || self.extras[input].rate);
         self.crossbar.feed(input, now, time.as_ps());
     }
 
     /// Sends the next packet of output `at`, which is free, from an input that is free: of the highest class that has
     /// one, round-robin over inputs. Returns when to try again if packets wait, but none at such an input.
-    pub(super) fn serve_through_crossbar(&mut self, facts: &SwitchFacts, at: u32) -> Option<u64> {
+    pub fn serve_through_crossbar<E: Environment>(&mut self, env: &mut E, facts: &SwitchFacts, at: u32) -> Option<u64> {
         let now = self.now.as_ps();
         let mut soonest: Option<(u64, u32)> = None;
         let mut ready = self.egress[at].ready();
@@ -98,7 +100,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 match self.crossbar.may_feed(input, at, now) {
                     Ok(()) => {
                         self.feed(input, now, packet.frame);
-                        self.serve_class(facts, at, class);
+                        self.serve_class(env, facts, at, class);
                         return None;
                     }
                     Err(until) if soonest.is_none_or(|(time, _)| until < time) => soonest = Some((until, input)),
@@ -116,20 +118,20 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Handles that a packet has begun to wait for output `at`.
-    pub(super) fn wait_for_crossbar(&mut self, facts: &SwitchFacts, at: u32) {
+    pub fn wait_for_crossbar<E: Environment>(&mut self, env: &mut E, facts: &SwitchFacts, at: u32) {
         let port = &self.egress[at];
         if !port.free_pending {
-            self.look_through_crossbar(facts, at);
+            self.look_through_crossbar(env, facts, at);
         } else if port.busy_until <= self.now && !port.pause_due() {
             // The output tries again later in any case.
-            self.serve_through_crossbar(facts, at);
+            self.serve_through_crossbar(env, facts, at);
         }
     }
 
     /// Serves output `at`, if it is free, and schedules the next attempt.
-    pub(super) fn look_through_crossbar(&mut self, facts: &SwitchFacts, at: u32) {
+    pub fn look_through_crossbar<E: Environment>(&mut self, env: &mut E, facts: &SwitchFacts, at: u32) {
         let is_free = self.egress[at].busy_until <= self.now;
-        let again = if is_free { self.serve_through_crossbar(facts, at) } else { None };
+        let again = if is_free { self.serve_through_crossbar(env, facts, at) } else { None };
         let port = &mut self.egress[at];
         let has_more = port.pause_due() || port.waiting & !port.paused != 0;
         let again = again.or((has_more && port.busy_until > self.now).then(|| port.busy_until.as_ps()));

@@ -21,7 +21,7 @@ const BEYOND: &str = "a number beyond the end of a table of the partition";
 ///
 /// # Panics
 /// When an index is out of range.
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     begin: NonNull<T>,
     len: usize,
     room: usize,
@@ -40,18 +40,20 @@ const LARGE: usize = 4 << 20;
 const RESERVED: usize = (32_u64 << 30) as usize; // none, where that cannot be addressed
 
 impl<T> Table<T> {
-    pub(crate) const fn new() -> Self {
+    /// Creates an empty table.
+    pub const fn new() -> Self {
         const { assert!(size_of::<T>() > 0, "entries take room") };
         Self { begin: NonNull::dangling(), len: 0, room: 0, reserve: None, entries: PhantomData }
     }
     /// Returns a table of `count` entries that `make` makes.
-    pub(crate) fn of(count: usize, make: impl FnMut() -> T) -> Self {
+    pub fn of(count: usize, make: impl FnMut() -> T) -> Self {
         let mut entries = Self::with_room(count);
         entries.extend(std::iter::repeat_with(make).take(count));
         entries
     }
+    /// Adds an entry.
     #[inline]
-    pub(crate) fn push(&mut self, entry: T) {
+    pub fn push(&mut self, entry: T) {
         if self.len == self.room {
             self.grow();
         }
@@ -71,7 +73,7 @@ impl<T> Table<T> {
         *self = larger;
     }
     /// Returns an empty table with capacity for `count` entries, in large pages if it is large.
-    pub(crate) fn with_room(count: usize) -> Self {
+    pub fn with_room(count: usize) -> Self {
         if count == 0 {
             return Self::new();
         }
@@ -94,7 +96,7 @@ impl<T> Table<T> {
     /// # Panics
     /// If the table has fewer.
     #[inline(always)]
-    pub(crate) fn part(&self, first: u32, count: u32) -> &[T] {
+    pub fn part(&self, first: u32, count: u32) -> &[T] {
         assert!(first as usize + count as usize <= self.len, "{BEYOND}");
         // SAFETY: all of these entries exist, as asserted.
         unsafe { slice::from_raw_parts(self.begin.as_ptr().add(first as usize), count as usize) }
@@ -104,13 +106,20 @@ impl<T> Table<T> {
     /// # Panics
     /// If the table has fewer.
     #[inline(always)]
-    pub(crate) fn part_mut(&mut self, first: u32, count: u32) -> &mut [T] {
+    pub fn part_mut(&mut self, first: u32, count: u32) -> &mut [T] {
         assert!(first as usize + count as usize <= self.len, "{BEYOND}");
         // SAFETY: all of these entries exist, as asserted.
         unsafe { slice::from_raw_parts_mut(self.begin.as_ptr().add(first as usize), count as usize) }
     }
-    pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
+    /// Adds entries.
+    pub fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
         entries.into_iter().for_each(|entry| self.push(entry));
+    }
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

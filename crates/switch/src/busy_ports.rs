@@ -6,13 +6,13 @@
 //! visited, its list lies in a scratch buffer ([`Scratch`]) that all switches share and that stays in the cache: it has
 //! space to advance.
 
-use super::table::Table;
+use selvedge_memory::Table;
 
 /// Marker of no time, in picoseconds.
-pub(crate) const NEVER: u64 = u64::MAX;
+pub const NEVER: u64 = u64::MAX;
 
 /// Times of numbered items, at most one per item. Of equal times, the item with the lowest number comes first.
-pub(crate) struct BusyPorts {
+pub struct BusyPorts {
     /// Times, from `head` to `end`; [`NEVER`] everywhere behind these.
     times: Table<u64>,
     /// Item of each time.
@@ -26,7 +26,7 @@ pub(crate) struct BusyPorts {
 
 /// Scratch buffer: tables for the list of the switch that is visited. They are longer than the switch's own tables, so
 /// that either hold the whole list.
-pub(crate) struct Scratch {
+pub struct Scratch {
     /// Times; [`NEVER`] everywhere but in front of the first entry.
     times: Table<u64>,
     ports: Table<u32>,
@@ -39,16 +39,23 @@ fn tables(room: usize) -> (Table<u64>, Table<u32>) {
     (times, Table::of(room, || 0))
 }
 
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Scratch {
     /// Number of times that a list can advance by its length before it reaches the end of the tables.
     const ROUNDS: u32 = 8;
 
-    pub(crate) const fn new() -> Self {
+    /// Creates a buffer without space.
+    pub const fn new() -> Self {
         Self { times: Table::new(), ports: Table::new() }
     }
 
     /// Enlarges the tables for lists of items numbered below `count`.
-    pub(crate) fn make_room_for(&mut self, count: u32) {
+    pub fn make_room_for(&mut self, count: u32) {
         let room = (Self::ROUNDS * (count + 2)) as usize;
         if self.times.len() < room {
             (self.times, self.ports) = tables(room);
@@ -58,7 +65,7 @@ impl Scratch {
 
 impl BusyPorts {
     /// Creates an empty list of items numbered below `count`.
-    pub(crate) fn new(count: u32) -> Self {
+    pub fn new(count: u32) -> Self {
         let (times, ports) = tables(count as usize + 2);
         Self { times, ports, head: 1, end: 1, first: NEVER, in_order: true }
     }
@@ -66,7 +73,7 @@ impl BusyPorts {
     /// Moves the list to the beginning of the tables in the scratch buffer and exchanges these with its own tables:
     /// once before a visit, and once more, in the other direction, after it.
     #[inline]
-    pub(crate) fn change_places(&mut self, scratch: &mut Scratch) {
+    pub fn change_places(&mut self, scratch: &mut Scratch) {
         let mut end = 1;
         for place in self.head..self.end {
             (scratch.times[end], scratch.ports[end]) = (self.times[place], self.ports[place]);
@@ -83,20 +90,20 @@ impl BusyPorts {
 
     /// Returns the earliest time.
     #[inline(always)]
-    pub(crate) fn first(&self) -> u64 {
+    pub fn first(&self) -> u64 {
         self.first
     }
 
     /// Returns the item whose time is the earliest. The list must not be empty.
     #[inline(always)]
-    pub(crate) fn first_port(&self) -> u32 {
+    pub fn first_port(&self) -> u32 {
         debug_assert!(self.in_order && self.head < self.end, "the first is the earliest");
         self.ports[self.head]
     }
 
     /// Removes the item whose time is the earliest and returns it. The list must not be empty.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> u32 {
+    pub fn pop(&mut self) -> u32 {
         let who = self.first_port();
         self.head += 1;
         self.first = self.times[self.head];
@@ -105,7 +112,7 @@ impl BusyPorts {
 
     /// Gives item `who`, whose time is the earliest, a later time.
     #[inline(always)]
-    pub(crate) fn postpone_first(&mut self, who: u32, time: u64) {
+    pub fn postpone_first(&mut self, who: u32, time: u64) {
         debug_assert!(who == self.first_port() && time > self.first, "later than the earliest");
         self.head += 1;
         self.insert(who, time);
@@ -114,7 +121,7 @@ impl BusyPorts {
 
     /// Gives item `who`, which has no time, the time `time`.
     #[inline(always)]
-    pub(crate) fn push(&mut self, who: u32, time: u64) {
+    pub fn push(&mut self, who: u32, time: u64) {
         debug_assert!(self.in_order, "there is an order to keep");
         if time < self.first {
             self.first = time;
@@ -171,7 +178,7 @@ impl BusyPorts {
     }
 
     /// Removes the time of item `who`; returns whether it had one.
-    pub(crate) fn forget(&mut self, who: u32) -> bool {
+    pub fn forget(&mut self, who: u32) -> bool {
         self.put_in_order();
         let Some(n) = self.ports().position(|other| other == who) else { return false };
         let (place, end) = (self.head as usize + n, self.end as usize);
@@ -185,7 +192,7 @@ impl BusyPorts {
 
     /// Removes all times.
     #[inline(always)]
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         (*self.times)[1..self.end as usize].fill(NEVER);
         (self.head, self.end) = (1, 1);
         self.first = NEVER;
@@ -194,7 +201,7 @@ impl BusyPorts {
     /// Gives item `who`, which has no time, the time `time`, without keeping the order. The list must be
     /// [cleared](Self::clear) before the first such call, and [put in order](Self::put_in_order) before any other use.
     #[inline(always)]
-    pub(crate) fn append(&mut self, who: u32, time: u64) {
+    pub fn append(&mut self, who: u32, time: u64) {
         (self.times[self.end], self.ports[self.end]) = (time, who);
         self.lengthen();
         self.first = self.first.min(time);
@@ -203,7 +210,7 @@ impl BusyPorts {
 
     /// Sorts the times that have been [appended](Self::append).
     #[inline(always)]
-    pub(crate) fn put_in_order(&mut self) {
+    pub fn put_in_order(&mut self) {
         if !self.in_order {
             self.sort();
         }
@@ -222,15 +229,15 @@ impl BusyPorts {
 
     /// Returns all items that have a time.
     #[inline(always)]
-    pub(crate) fn ports(&self) -> impl Iterator<Item = u32> {
+    pub fn ports(&self) -> impl Iterator<Item = u32> {
         (self.head..self.end).map(|place| self.ports[place])
     }
 
     /// Prefetches the entries that [`BusyPorts::first`] and [`BusyPorts::push`] will need.
     #[inline]
-    pub(crate) fn prefetch(&self) {
-        super::prefetch(&self.times, self.head);
-        super::prefetch(&self.ports, self.head);
+    pub fn prefetch(&self) {
+        selvedge_memory::prefetch(&self.times, self.head);
+        selvedge_memory::prefetch(&self.ports, self.head);
     }
 }
 
