@@ -1,6 +1,6 @@
 //! Contract between switches and the world that they are in.
 
-use selvedge_telemetry::DropReason;
+use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Duration, Instant, Psn};
 use selvedge_wire::Pause;
@@ -10,34 +10,20 @@ use crate::descriptor::{Descriptor, Slot};
 use crate::port::Egress;
 use crate::switches::Switches;
 
-/// World that switches are in: the memory of packets, the links, and an observer.
+/// Memory of packets.
 ///
-/// A packet belongs to the environment; switches hold its handle from the arrival until they send or drop it.
-pub trait Environment {
-    /// Whether [`note`](Environment::note) is called.
-    const RECORDED: bool;
-
-    /// Sends a packet through `port`; its last bit reaches the other end at `arrival`.
-    fn send(&mut self, port: &Egress, arrival: Instant, packet: &Descriptor);
-    /// Tells that a packet is about to leave through port `at`, where packets take the slow path
-    /// ([`Egress::take_slow_path`]).
-    fn leave_slowly(&mut self, switches: &Switches, at: u32, packet: &Descriptor);
-    /// Returns why the link that ends at port `at` loses a packet that would arrive `now`, if it does. Called once for
-    /// each packet, where arrivals take the slow path ([`Ingress::slow_path`](crate::port::Ingress::slow_path)).
-    fn lost(&mut self, now: Instant, at: u32, slot: Slot) -> Option<DropReason>;
-    /// Drops a packet that entered through port `at`.
-    fn drop(&mut self, switches: &Switches, at: u32, slot: Slot, reason: DropReason);
-    /// Sets the timer of a host's port to `time` picoseconds; an earlier setting no longer holds.
-    fn set_host_timer(&mut self, host: u32, time: u64);
-    /// Observes an event at the time [`Switches::now`]. Called only if [`RECORDED`](Environment::RECORDED).
-    fn note(&mut self, switches: &Switches, event: Note<'_>);
-
+/// A packet belongs to the memory; switches hold its handle from the arrival until they send or drop it.
+pub trait Packets {
     /// Returns a number that tells the packet from all others that entered through the same port, for fingerprints.
     fn name(&self, slot: Slot) -> u64;
+    /// Returns the kind that the packet counts as.
+    fn kind(&self, slot: Slot) -> PacketKind;
     /// Returns a hash of the packet's flow, by which fair queueing tells flows apart.
     fn flow_hash(&self, slot: Slot) -> u64;
     /// Returns whether the packet carries a payload.
     fn has_payload(&self, slot: Slot) -> bool;
+    /// Removes a packet.
+    fn discard(&mut self, slot: Slot);
     /// Marks a packet: congestion experienced.
     fn mark(&mut self, slot: Slot);
     /// Moves a packet to another class.
@@ -63,6 +49,28 @@ pub trait Environment {
     /// Adds a message of NetRT of `class` that travels from `flow.src` to `flow.dst`. The descriptor's port is that of
     /// the sender.
     fn put_message(&mut self, now: Instant, flow: Flow, message: Message, class: u8) -> Descriptor;
+}
+
+/// World that switches are in: the memory of packets, the links, and an observer.
+pub trait Environment: Packets {
+    /// Whether [`note`](Environment::note) is called.
+    const RECORDED: bool;
+
+    /// Sends a packet through `port`; its last bit reaches the other end at `arrival`.
+    fn send(&mut self, port: &Egress, arrival: Instant, packet: &Descriptor);
+    /// Tells that a packet is about to leave through port `at`, where packets take the slow path
+    /// ([`Egress::take_slow_path`]).
+    fn leave_slowly(&mut self, switches: &Switches, at: u32, packet: &Descriptor);
+    /// Returns why the link that ends at port `at` loses a packet that would arrive `now`, if it does. Called once for
+    /// each packet, where arrivals take the slow path ([`Ingress::slow_path`](crate::port::Ingress::slow_path)).
+    fn lost(&mut self, now: Instant, at: u32, packet: &Descriptor) -> Option<DropReason>;
+    /// Drops a packet that entered through port `at`.
+    fn drop(&mut self, switches: &Switches, at: u32, slot: Slot, reason: DropReason);
+    /// Sets the timer of a host's port, which leads to [`Switches::on_pause_timer`], to `time` picoseconds. The latest
+    /// call counts: a timer that expires at an earlier setting's time has no effect.
+    fn set_host_timer(&mut self, host: u32, time: u64);
+    /// Observes an event at the time [`Switches::now`]. Called only if [`RECORDED`](Environment::RECORDED).
+    fn note(&mut self, switches: &Switches, event: Note<'_>);
 }
 
 /// Role of a packet for NetRT's switches.

@@ -45,7 +45,7 @@ impl Switches {
     #[cold]
     #[inline(never)]
     pub(crate) fn enter_slow_path<E: Environment>(&mut self, env: &mut E, at: u32, packet: &Descriptor) -> bool {
-        if self.ingress[at].slow_path && self.is_lost(env, at, packet.slot) {
+        if self.ingress[at].slow_path && self.is_lost(env, at, packet) {
             return false;
         }
         if packet.is_pause() {
@@ -57,11 +57,11 @@ impl Switches {
 
     /// Returns whether a packet is lost on the link that ends at port `at`, which takes the slow path: because of the
     /// link's loss, or because the link is down. A lost packet is dropped here.
-    pub fn is_lost<E: Environment>(&mut self, env: &mut E, at: u32, slot: Slot) -> bool {
-        let lost = env.lost(self.now, at, slot);
+    pub fn is_lost<E: Environment>(&mut self, env: &mut E, at: u32, packet: &Descriptor) -> bool {
+        let lost = env.lost(self.now, at, packet);
         let reason = if self.extras[at].down { Some(DropReason::LinkDown) } else { lost };
         if let Some(reason) = reason {
-            self.drop_packet(env, at, slot, reason);
+            self.drop_packet(env, at, packet.slot, reason);
         }
         reason.is_some()
     }

@@ -96,7 +96,7 @@ impl Switches {
         }
     }
 
-    /// Handles a request of the peer of port `at` to pause or to resume. Returns whether the port is that of a host which
+    /// Handles a request of the peer of port `at` to pause or to resume. Returns whether the port is that of a host who
     /// may send again: its NIC must be asked.
     #[cold]
     pub fn take_pause<E: Environment>(&mut self, env: &mut E, at: u32, slot: Slot) -> bool {

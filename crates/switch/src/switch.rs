@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Instant, SwitchId};
+use selvedge_units::{Instant, SwitchId, mix64};
 
 use crate::buffer::Queueing;
 use crate::busy_ports::{BusyPorts, NEVER};
@@ -96,6 +96,14 @@ pub const NOT_A_LEAF: u32 = u32::MAX;
 #[inline(always)]
 fn ecmp_hash(entropy: u32, salt: u64) -> u32 {
     (u64::from(entropy).wrapping_mul(salt) >> 32) as u32
+}
+
+/// Returns the rank of a packet that enters through `port` among those that arrive at a switch at `time`, in
+/// picoseconds. A draw from the switch's `salt` and the time, so that no port is ahead of another in the long run; of
+/// equals, the lower port comes first.
+#[inline]
+pub fn tie(salt: u64, time: u64, port: u64) -> u64 {
+    mix64(mix64(salt ^ time) ^ port)
 }
 
 impl Switch {

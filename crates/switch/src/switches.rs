@@ -30,6 +30,9 @@ pub struct Params {
     pub buffer: Buffer,
     /// Behaviour of outputs beyond serving their lines.
     pub queueing: Queueing,
+    /// Whether the order matters in which packets arrive at a switch at the same time through several inputs: the first
+    /// one may get what the others do not.
+    pub inputs_compete: bool,
     /// Bytes below its X-OFF threshold at which an input lets its peer resume.
     pub xon_gap: u64,
     /// Bytes in an input up to which its peer may always send.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use selvedge_telemetry::{DropReason, PacketKind};
-use selvedge_units::{Bytes, Chance, Domain, Instant, Rng, TwoStates};
+use selvedge_switch::loss::{LaneLoss, LossClass, LossProcess};
+use selvedge_units::{Bytes, Chance, Domain, Rng, TwoStates};
 use serde::{Deserialize, Serialize};
 
-use super::{BitErrors, Direction, Lane, LinkSelector, LossProcess};
+use super::{BitErrors, Direction, Lane, LinkSelector};
 use crate::topology::Graph;
 use crate::{ConfigError, Library};
 
@@ -152,31 +152,6 @@ pub struct LossPlan {
     lanes: BTreeMap<Lane, LaneLoss>,
 }
 
-/// Loss on one direction of one link.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct LaneLoss {
-    /// Loss processes, indexed by [`LossClass`]; several rules may apply.
-    processes: [Vec<LossProcess>; 3],
-    /// Packets lost in a row up to the latest one, indexed by [`LossClass`].
-    rows: [Row; 3],
-}
-
-/// Packets that were lost in a row, up to the latest one.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Row {
-    losses: u64,
-    /// Time at which the latest packet was lost.
-    latest: Instant,
-}
-
-/// Class of packets that share loss processes.
-#[derive(Clone, Copy)]
-enum LossClass {
-    Data = 0,
-    Ack = 1,
-    Pause = 2,
-}
-
 impl LossPlan {
     /// Creates the loss that `rules` and the links of `graph` themselves ([`Link::loss`]) ask for.
     ///
@@ -219,47 +194,8 @@ impl LossPlan {
                 // Lanes take 24 bits (at most 2^22 links), classes 2.
                 let entity = rule << 32 | (*class as u64) << 28 | lane.index() as u64;
                 let rng = Rng::stream(seed, Domain::LinkLoss, entity);
-                self.lanes.entry(lane).or_default().processes[*class as usize].push(process(rng));
+                self.lanes.entry(lane).or_default().add(*class, process(rng));
             }
-        }
-    }
-}
-
-impl LaneLoss {
-    /// Returns why the next packet of this kind is lost, if it is; the packet arrives at `now` and has `bytes` bytes.
-    /// Must be called exactly once per packet.
-    pub fn lost(&mut self, now: Instant, kind: PacketKind, bytes: u64) -> Option<DropReason> {
-        let class = LossClass::of(kind) as usize;
-        // All rules count every packet, whatever other rules decide.
-        let reason = self.processes[class].iter_mut().fold(None, |reason, process| reason.or(process.lost(bytes)));
-        self.rows[class] =
-            if reason.is_some() { Row { losses: self.rows[class].losses + 1, latest: now } } else { Row::default() };
-        reason
-    }
-
-    /// Returns whether data, or answers to data, are being lost here: `least` packets or more in a row, the latest of
-    /// them at `since` or later, by processes that will let packets pass again.
-    pub(crate) fn is_in_burst(&self, least: u64, since: Instant) -> bool {
-        [LossClass::Data, LossClass::Ack].into_iter().any(|class| {
-            let (row, processes) = (self.rows[class as usize], &self.processes[class as usize]);
-            row.losses >= least
-                && row.latest >= since
-                && processes.iter().all(|process| process.chance_to_pass() >= HOPE)
-        })
-    }
-}
-
-/// Least probability that the next packet passes for which the end of a burst is waited for: 1e-9.
-const HOPE: f64 = 1e-9;
-
-impl LossClass {
-    /// Returns the class of packets of `kind`; acknowledgements, congestion notifications and messages between switches
-    /// share one.
-    const fn of(kind: PacketKind) -> Self {
-        match kind {
-            PacketKind::Data => Self::Data,
-            PacketKind::Ack | PacketKind::Cnp | PacketKind::NetRt => Self::Ack,
-            PacketKind::Pause => Self::Pause,
         }
     }
 }
@@ -284,7 +220,7 @@ impl LossModel {
             &Self::Random(RandomLoss { rate }) => Ok(Box::new(move |rng| LossProcess::random(rate, rng))),
             Self::Bursty(bursty) => bursty.channel().map(two_states).map_err(|error| error.within("bursty")),
             &Self::GilbertElliott(channel) => Ok(two_states(channel.into())),
-            &Self::Corrupt(errors) => Ok(Box::new(move |rng| LossProcess::bit_errors(errors, rng))),
+            &Self::Corrupt(errors) => Ok(Box::new(move |rng| LossProcess::bit_errors(errors.bit_error_rate, rng))),
             Self::Trace(list) => {
                 let drops = list.drops(library).map_err(|error| error.within("trace"))?;
                 Ok(Box::new(move |_| LossProcess::listed(drops.clone())))

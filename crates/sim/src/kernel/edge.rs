@@ -5,8 +5,9 @@ use std::sync::Arc;
 use selvedge_memory::Table;
 use selvedge_nic::REQUESTS;
 use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
+use selvedge_switch::loss::LaneLoss;
 use selvedge_switch::port::Egress;
-use selvedge_switch::{Environment, NetRtPacket, Note, Switches};
+use selvedge_switch::{Environment, NetRtPacket, Note, Packets, Switches};
 use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
@@ -19,7 +20,6 @@ use super::calendar::Calendar;
 use super::fabric::FabricParams;
 use super::log::Log;
 use super::tally::{Tally, kind_of};
-use crate::fault::LaneLoss;
 use crate::net::host::Host;
 use crate::net::places::Places;
 use crate::net::pool::Pool;
@@ -80,52 +80,14 @@ impl<const RECORDED: bool> Edge<RECORDED> {
     }
 }
 
-impl<const RECORDED: bool> Environment for Edge<RECORDED> {
-    const RECORDED: bool = RECORDED;
-
-    #[inline(always)]
-    fn send(&mut self, port: &Egress, arrival: Instant, packet: &Descriptor) {
-        self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
-    }
-
-    fn leave_slowly(&mut self, switches: &Switches, at: u32, packet: &Descriptor) {
-        self.write_records(switches, at, packet);
-    }
-
-    fn lost(&mut self, now: Instant, at: u32, slot: Slot) -> Option<DropReason> {
-        let packet = self.pool.first(slot).0;
-        self.losses.get_mut(at as usize)?.as_mut()?.lost(now, kind_of(packet), u64::from(packet.frame))
-    }
-
-    fn drop(&mut self, switches: &Switches, at: u32, slot: Slot, reason: DropReason) {
-        let packet = self.pool.take(slot);
-        if RECORDED {
-            self.note_dropped(switches, at, &packet, reason);
-        }
-        self.tally.drops[kind_of(&packet)].count(reason);
-        self.tally.trimmed_drops += u64::from(packet.is_trimmed());
-    }
-
-    fn set_host_timer(&mut self, host: u32, time: u64) {
-        self.hosts[host].timer_at = time;
-    }
-
-    #[cold]
-    fn note(&mut self, switches: &Switches, event: Note<'_>) {
-        match event {
-            Note::Sent { at, slot, serialisation } => self.note_sent(switches, at, slot, serialisation),
-            Note::Arrived { at, slot } => self.note_arrived(switches, at, slot),
-            Note::Queued { at, out, slot } => self.note_queued(switches, at, out, slot),
-            Note::Trimmed { at, out, before } => self.note_trimmed(switches, at, out, before),
-            Note::Paused { at } => self.note_paused(switches, at),
-            Note::Link { at, up } => self.note_link(switches, at, up),
-            Note::Filled { at, out, frame } => self.note_filled(switches, at, out, frame),
-        }
-    }
-
+impl<const RECORDED: bool> Packets for Edge<RECORDED> {
     fn name(&self, slot: Slot) -> u64 {
         let packet = self.pool.get(slot);
         mix64(packet.sent_at.as_ps() ^ u64::from(packet.src.0) << 40)
+    }
+
+    fn kind(&self, slot: Slot) -> PacketKind {
+        kind_of(self.pool.first(slot).0)
     }
 
     fn flow_hash(&self, slot: Slot) -> u64 {
@@ -139,6 +101,10 @@ impl<const RECORDED: bool> Environment for Edge<RECORDED> {
             Repr::Tcp(tcp) => tcp.payload() > 0,
             _ => false,
         }
+    }
+
+    fn discard(&mut self, slot: Slot) {
+        self.pool.release(slot);
     }
 
     fn mark(&mut self, slot: Slot) {
@@ -238,6 +204,50 @@ impl<const RECORDED: bool> Environment for Edge<RECORDED> {
             repr: Repr::NetRt(message.into()),
         };
         self.put(&packet, None)
+    }
+}
+
+impl<const RECORDED: bool> Environment for Edge<RECORDED> {
+    const RECORDED: bool = RECORDED;
+
+    #[inline(always)]
+    fn send(&mut self, port: &Egress, arrival: Instant, packet: &Descriptor) {
+        self.calendar.send(port.peer_node, arrival.as_ps(), port.peer_port, packet);
+    }
+
+    fn leave_slowly(&mut self, switches: &Switches, at: u32, packet: &Descriptor) {
+        self.write_records(switches, at, packet);
+    }
+
+    fn lost(&mut self, now: Instant, at: u32, packet: &Descriptor) -> Option<DropReason> {
+        let loss = self.losses.get_mut(at as usize)?.as_mut()?;
+        loss.lost(now, kind_of(self.pool.first(packet.slot).0), u64::from(packet.frame))
+    }
+
+    fn drop(&mut self, switches: &Switches, at: u32, slot: Slot, reason: DropReason) {
+        let packet = self.pool.take(slot);
+        if RECORDED {
+            self.note_dropped(switches, at, &packet, reason);
+        }
+        self.tally.drops[kind_of(&packet)].count(reason);
+        self.tally.trimmed_drops += u64::from(packet.is_trimmed());
+    }
+
+    fn set_host_timer(&mut self, host: u32, time: u64) {
+        self.hosts[host].timer_at = time;
+    }
+
+    #[cold]
+    fn note(&mut self, switches: &Switches, event: Note<'_>) {
+        match event {
+            Note::Sent { at, slot, serialisation } => self.note_sent(switches, at, slot, serialisation),
+            Note::Arrived { at, slot } => self.note_arrived(switches, at, slot),
+            Note::Queued { at, out, slot } => self.note_queued(switches, at, out, slot),
+            Note::Trimmed { at, out, before } => self.note_trimmed(switches, at, out, before),
+            Note::Paused { at } => self.note_paused(switches, at),
+            Note::Link { at, up } => self.note_link(switches, at, up),
+            Note::Filled { at, out, frame } => self.note_filled(switches, at, out, frame),
+        }
     }
 }
 

@@ -17,9 +17,6 @@ pub(crate) struct FabricParams {
     pub(crate) flows: Vec<Arc<NicParams>>,
     /// Bytes of a host's state that its visits touch.
     pub(crate) busy_host_bytes: usize,
-    /// Whether the order matters in which packets arrive at a switch at the same time through several inputs: the first
-    /// one may get what the others do not.
-    pub(crate) inputs_compete: bool,
     /// Bit per class in use.
     pub(crate) all_classes: u8,
     /// Class of a flow's data, indexed by priority; the last entry is that of flows without a priority.

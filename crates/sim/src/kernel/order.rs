@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 use selvedge_switch::descriptor::Descriptor;
-use selvedge_units::mix64;
+use selvedge_switch::switch::tie;
 
 /// Largest number of packets that are sorted by insertion alone: fastest for so few, as those of each neighbour lie in
 /// order.
@@ -244,8 +244,8 @@ impl Ties {
             first += place;
             let time = keys[first].time();
             let count = keys[first..].iter().take_while(|key| key.time() == time).count();
-            let draw = mix64(self.salt ^ (self.begin + time));
-            keys[first..][..count].sort_unstable_by_key(|key| (mix64(draw ^ key.port()), *key));
+            let rank = |key: &Key| tie(self.salt, self.begin + time, key.port());
+            keys[first..][..count].sort_unstable_by_key(|key| (rank(key), *key));
             first += count;
         }
     }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use selvedge_telemetry::{FlowRow, RunRecord};
 use selvedge_units::{Bytes, HostId, Instant};
 
-use super::build::{Built, Change, build_with};
+use super::build::{Built, build_with};
 use super::partition::Partition;
 use super::schedule::WindowSchedule;
 use super::window::{Parallel, WindowSlice};
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
+use crate::rack::Change;
 use crate::workload::{FlowSpec, LARGEST_FLOW, Workload, WorkloadConfig};
 
 /// Flow to inject into a [`Session`].
@@ -270,9 +271,7 @@ impl Session {
     fn change_links(&mut self) {
         while let Some(change) = self.changes.pop_if(|change| change.at == self.done) {
             self.partition.net.now = self.done;
-            if let Some(forwarding) = &change.forwarding {
-                self.partition.net.set_forwarding(Arc::clone(forwarding));
-            }
+            self.partition.net.set_forwarding(Arc::clone(&change.forwarding));
             for (port, down) in change.ports {
                 let (_, at) = self.places[port.index()];
                 self.partition.set_down(at, down);

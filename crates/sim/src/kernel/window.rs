@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
 use selvedge_units::{Bytes, Duration, Instant};
 
-use super::build::{Built, Change, build};
+use super::build::{Built, build};
 use super::deadlock::Watch;
 use super::parcel::Outbox;
 use super::partition::Partition;
@@ -25,6 +25,7 @@ use super::stall::StallLimits;
 use super::worker_pool::WorkerPool;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
+use crate::rack::Change;
 use crate::record::{Event, Focus, Recorder};
 use crate::workload::schedule::Executor;
 
@@ -626,9 +627,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             for partition in self.partitions {
                 let mut partition = lock(partition);
                 partition.net.now = self.now;
-                if let Some(forwarding) = &change.forwarding {
-                    partition.net.set_forwarding(Arc::clone(forwarding));
-                }
+                partition.net.set_forwarding(Arc::clone(&change.forwarding));
             }
             for (port, down) in change.ports {
                 let (partition, at) = self.places[port.index()];

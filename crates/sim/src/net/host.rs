@@ -298,7 +298,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     #[cold]
     #[inline(never)]
     fn enter_slow_path(&mut self, host: u32, at: u32, packet: &Descriptor) -> bool {
-        if self.net.ingress[at].slow_path && self.net.is_lost(&mut self.edge, at, packet.slot) {
+        if self.net.ingress[at].slow_path && self.net.is_lost(&mut self.edge, at, packet) {
             return false;
         }
         if packet.is_pause() {

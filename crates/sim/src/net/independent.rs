@@ -84,7 +84,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             facts.route(ways, packet)
         });
-        if is_dealt && self.edge.fabric.inputs_compete {
+        if is_dealt && self.net.params.inputs_compete {
             order.break_dealt_ties(self.ties(facts.switch));
         }
         is_dealt

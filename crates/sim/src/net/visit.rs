@@ -50,7 +50,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         } else {
             order.sort(&inbox, window, |packet| way(packet) as u16);
         }
-        if self.edge.fabric.inputs_compete {
+        if self.net.params.inputs_compete {
             order.break_ties(self.ties(index));
         }
         self.prefetch_queue.fetch_some();

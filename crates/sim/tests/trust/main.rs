@@ -11,6 +11,7 @@ mod deadlock;
 mod determinism;
 mod eqds;
 mod eqif;
+mod event_by_event;
 mod fair;
 mod fairness;
 mod loss;

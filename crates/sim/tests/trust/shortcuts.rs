@@ -25,7 +25,7 @@ fn shortcuts_change_nothing() {
 }
 
 /// Returns one of `choices` at random.
-fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+pub(crate) fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
@@ -48,7 +48,7 @@ fn graph(rng: &mut Rng) -> Graph {
 }
 
 /// Returns a random scene: mostly a lossless fabric, in which ports take most turns.
-fn scene(seed: u64) -> Scene {
+pub(crate) fn scene(seed: u64) -> Scene {
     let mut random = Rng::stream(seed, Domain::Impairment, 0);
     let rng = &mut random;
     let series =

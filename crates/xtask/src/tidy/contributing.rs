@@ -32,7 +32,7 @@ const REGISTRIES: &[Registry] = &[
     },
     Registry { section: "Adding a topology", file: "crates/sim/src/topology/mod.rs", name: "Topology" },
     Registry { section: "Adding a loss model", file: "crates/sim/src/fault/loss.rs", name: "LossModel" },
-    Registry { section: "Adding a loss model", file: "crates/sim/src/fault/process.rs", name: "LossProcess" },
+    Registry { section: "Adding a loss model", file: "crates/switch/src/loss.rs", name: "LossProcess" },
 ];
 
 /// Checks that CONTRIBUTING.md names every file that names all variants of a registry, and that the paths in it exist.

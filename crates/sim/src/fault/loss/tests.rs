@@ -1,3 +1,4 @@
+use selvedge_telemetry::PacketKind;
 use selvedge_units::{Duration, Instant};
 
 use super::*;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use selvedge_switch::Switches;
 use selvedge_switch::forward::Forwarding;
-use selvedge_units::{Instant, PortId};
+use selvedge_units::PortId;
 
 use self::classes::Classes;
 use self::connect::{connect, make_lossy};
@@ -34,6 +34,7 @@ use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::link_events;
+use crate::rack::Change;
 use crate::topology::{Graph, Routes};
 use crate::workload::Workload;
 
@@ -45,14 +46,6 @@ pub(crate) struct Built<const RECORDED: bool> {
     /// Failures and repairs, latest first.
     pub(crate) changes: Vec<Change>,
     pub(crate) schedule: WindowSchedule,
-}
-
-/// Failures and repairs of links at one time, with the routes from then on.
-pub(crate) struct Change {
-    pub(crate) at: Instant,
-    /// Ports (both ends of each link) and whether they are down from now on.
-    pub(crate) ports: Vec<(PortId, bool)>,
-    pub(crate) forwarding: Option<Arc<Forwarding>>,
 }
 
 /// Builds the fabric with the configured traffic, cut into at most as many partitions as `parallel` asks for.
@@ -125,7 +118,7 @@ fn changes(config: &SimConfig, graph: &Graph, link_ports: &[[PortId; 2]]) -> Res
             down[event.link as usize] = !event.up;
             ports.extend(link_ports[event.link as usize].map(|port| (port, !event.up)));
         }
-        let forwarding = Some(Arc::new(forwarding(config, &Routes::new(graph, &down))?));
+        let forwarding = Arc::new(forwarding(config, &Routes::new(graph, &down))?);
         changes.push(Change { at: together[0].at, ports, forwarding });
     }
     changes.reverse();

@@ -153,6 +153,7 @@ pub(super) fn switches(
         accounting: Accounting::new(classes.count, lossless, buffer == Buffer::PerInput),
         buffer,
         queueing,
+        inputs_compete: inputs_compete(config),
         xon_gap: switch.pfc.xon_gap.resolve(|| None).unwrap_or(Bytes::ZERO).get(),
         xon: switch.pfc.xon.get(),
         quanta: switch.pfc.quanta,
@@ -184,7 +185,6 @@ pub(super) fn fabric(
         busy_host_bytes: Host::busy_bytes(nic),
         nic: Arc::clone(nic),
         flows,
-        inputs_compete: inputs_compete(config),
         all_classes: u8::MAX >> (8 - classes.count),
         class_of: classes.of_flow,
         attachment: hosts
