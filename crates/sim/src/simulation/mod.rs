@@ -14,6 +14,7 @@ pub use source::NetworkSource;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::kernel::{Parallel, Session, run};
+use crate::rack::Rack;
 use crate::resolve::Network;
 
 /// One run: a network, its traffic, and a value for every setting.
@@ -93,6 +94,16 @@ impl Simulation {
     /// A configuration that cannot be built.
     pub fn session(&self, background: bool) -> Result<Session, ConfigError> {
         Session::open(&self.config, &*self.library, background)
+    }
+}
+
+impl Simulation {
+    /// Returns the switches of the network, for packets that others carry. Of the traffic, only priorities matter.
+    ///
+    /// # Errors
+    /// A configuration that cannot be built.
+    pub fn rack(&self) -> Result<Rack, ConfigError> {
+        Rack::new(&self.config, &*self.library)
     }
 }
 

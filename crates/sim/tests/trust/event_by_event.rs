@@ -6,143 +6,17 @@ use selvedge_sim::Rack;
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, Trimming,
 };
+use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_sim::topology::Node;
-use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
-use selvedge_switch::{Fabric, NetRtPacket, Packets};
-use selvedge_telemetry::{DropReason, PacketKind};
-use selvedge_transport::netrt::Flow;
-use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, QpNumber, Rng, Setting, mix64};
-use selvedge_wire::netrt::Message;
-use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
+use selvedge_switch::Fabric;
+use selvedge_telemetry::DropReason;
+use selvedge_units::{Bytes, Chance, Domain, Duration, HostId, Instant, Rng, Setting};
+use selvedge_wire::{Packet, Repr};
 
+use crate::packet_memory::Memory;
 use crate::shortcuts::{one_of, scene};
-use crate::support::Scene;
-
-/// Memory of packets as engines see them.
-struct Memory {
-    packets: Vec<Packet>,
-    free: Vec<Slot>,
-    copies: Vec<Packet>,
-    attachments: Vec<Attachment>,
-}
-
-impl Memory {
-    fn put(&mut self, packet: Packet) -> Descriptor {
-        let slot = self.free.pop().unwrap_or(self.packets.len() as Slot);
-        if slot as usize == self.packets.len() {
-            self.packets.push(packet);
-        }
-        self.packets[slot as usize] = packet;
-        let at = |host: HostId| self.attachments.get(host.index()).copied().unwrap_or(Attachment::NONE);
-        Descriptor { port: at(packet.src).port, ..Descriptor::of(&packet, slot, at(packet.dst)) }
-    }
-
-    fn take(&mut self, slot: Slot) -> Packet {
-        self.free.push(slot);
-        self.packets[slot as usize]
-    }
-
-    fn at(&self, slot: Slot) -> &Packet {
-        &self.packets[slot as usize]
-    }
-
-    fn at_mut(&mut self, slot: Slot) -> &mut Packet {
-        &mut self.packets[slot as usize]
-    }
-}
-
-fn flow_of(packet: &Packet) -> Flow {
-    Flow { src: packet.src, dst: packet.dst, qp: packet.qp }
-}
-
-impl Packets for Memory {
-    fn name(&self, slot: Slot) -> u64 {
-        self.at(slot).sent_at.as_ps()
-    }
-    fn kind(&self, slot: Slot) -> PacketKind {
-        match self.at(slot).repr {
-            Repr::Data(_) => PacketKind::Data,
-            Repr::Pause(_) => PacketKind::Pause,
-            Repr::NetRt(_) => PacketKind::NetRt,
-            Repr::Cnp => PacketKind::Cnp,
-            _ => PacketKind::Ack,
-        }
-    }
-    fn flow_hash(&self, slot: Slot) -> u64 {
-        let packet = self.at(slot);
-        mix64(u64::from(packet.src.0) << 32 | u64::from(packet.qp.0)) ^ u64::from(packet.dst.0)
-    }
-    fn has_payload(&self, slot: Slot) -> bool {
-        self.kind(slot) == PacketKind::Data
-    }
-    fn discard(&mut self, slot: Slot) {
-        self.take(slot);
-    }
-    fn mark(&mut self, slot: Slot) {
-        self.at_mut(slot).ecn = Ecn::Marked;
-    }
-    fn set_class(&mut self, slot: Slot, class: u8) {
-        self.at_mut(slot).class = class;
-    }
-    fn trim(&mut self, slot: Slot, class: u8) -> Option<u16> {
-        let packet = self.at_mut(slot);
-        packet.class = class;
-        packet.trim().then_some(packet.frame)
-    }
-    fn take_pause(&mut self, slot: Slot) -> Option<Pause> {
-        if let Repr::Pause(pause) = self.take(slot).repr { Some(pause) } else { None }
-    }
-    fn put_pause(&mut self, now: Instant, pause: Pause) -> Descriptor {
-        let nobody = HostId(u32::MAX);
-        let frame = Header::MINIMUM_FRAME.get() as u16;
-        self.put(Packet { sent_at: now, src: nobody, dst: nobody, frame, repr: Repr::Pause(pause), ..Packet::BLANK })
-    }
-    fn netrt(&self, slot: Slot) -> NetRtPacket {
-        let packet = self.at(slot);
-        let from = self.attachments[packet.src.index()].leaf;
-        match packet.repr {
-            Repr::Data(data) if !data.trimmed => {
-                NetRtPacket::Data { flow: flow_of(packet), psn: data.psn, psns: Some(1), from }
-            }
-            Repr::NetRt(_) => NetRtPacket::Message { from },
-            _ => NetRtPacket::Other,
-        }
-    }
-    fn keep(&mut self, slot: Slot) -> u32 {
-        self.copies.push(*self.at(slot));
-        self.copies.len() as u32 - 1
-    }
-    fn forget(&mut self, _: u32) {}
-    fn put_copy(&mut self, copy: u32, class: u8) -> Descriptor {
-        let mut packet = Packet { class, ..self.copies[copy as usize] };
-        if let Repr::Data(data) = &mut packet.repr {
-            data.retransmission = true;
-        }
-        self.put(packet)
-    }
-    fn take_message(&mut self, slot: Slot) -> Option<(Flow, Message)> {
-        let packet = self.take(slot);
-        if let Repr::NetRt(message) = packet.repr { Some((flow_of(&packet), message.message())) } else { None }
-    }
-    fn put_message(&mut self, now: Instant, flow: Flow, message: Message, class: u8) -> Descriptor {
-        let frame = (Header::ROCE + Bytes::new(message.length() as u64)).get() as u16;
-        let entropy = mix64(u64::from(flow.src.0) << 32 | u64::from(flow.qp.0)) as u32;
-        let Flow { src, dst, qp: QpNumber(qp) } = flow;
-        let qp = QpNumber(qp);
-        self.put(Packet {
-            sent_at: now,
-            src,
-            dst,
-            qp,
-            entropy,
-            frame,
-            class,
-            repr: Repr::NetRt(message.into()),
-            ..Packet::BLANK
-        })
-    }
-}
+use crate::support::{Outcome, Scene};
 
 /// Arrival of a packet at its host.
 type Arrival = (Instant, HostId, Packet);
@@ -171,13 +45,13 @@ fn recorded(events: &[Event]) -> (Vec<Arrival>, Vec<Arrival>) {
 }
 
 /// Sends the packets of a recorded run event by event, and compares arrivals and counters.
-fn compare(scene: &Scene) {
+fn compare(scene: &Scene) -> Outcome {
     let focus = Focus { ports: Chosen::All, pauses: true, ..Focus::default() };
     let (outcome, events) = scene.record_unchecked(&focus);
     let (sent, expected) = recorded(&events);
     let end = outcome.record.end;
     let Rack { switches, losses, attachments, mut changes, .. } = scene.rack();
-    let memory = Memory { packets: Vec::new(), free: Vec::new(), copies: Vec::new(), attachments };
+    let memory = Memory::new(attachments);
     let mut fabric = Fabric::new(switches, losses, memory);
     let mut arrived: Vec<Arrival> = Vec::new();
     let mut sent = sent.into_iter().peekable();
@@ -216,6 +90,15 @@ fn compare(scene: &Scene) {
     }
     assert_eq!(arrived.len(), expected.len());
     assert_eq!(fabric.marks() > 0, outcome.record.ecn_marks > 0);
+    // The rest arrives, or is dropped.
+    while let Some(time) = fabric.poll_timeout() {
+        fabric.handle_timeout(time);
+        while let Some(delivery) = fabric.poll_transmit() {
+            fabric.packets_mut().take(delivery.packet.slot);
+        }
+    }
+    assert_eq!(fabric.packets().len(), 0);
+    outcome
 }
 
 /// Returns a scene of [`scene`] with switches of another kind.
@@ -247,6 +130,24 @@ fn other_switches(seed: u64) -> Scene {
     ];
     switch.balancing = one_of(rng, &kinds);
     scene
+}
+
+#[test]
+fn packets_arrive_as_in_the_simulator_with_netrt() {
+    let mut copies = 0;
+    for seed in 200..230 {
+        eprintln!("scene {seed}");
+        let mut scene = other_switches(seed);
+        scene.config.switch.netrt.enabled = true;
+        scene.config.loss.push(LossConfig {
+            link: "all".parse().unwrap(),
+            direction: Direction::Both,
+            packets: Affected::All,
+            model: LossModel::Random(RandomLoss { rate: Chance::ratio(1, 200) }),
+        });
+        copies += compare(&scene).record.netrt.retransmissions;
+    }
+    assert!(copies > 100, "{copies}");
 }
 
 #[test]

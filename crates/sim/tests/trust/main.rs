@@ -18,6 +18,8 @@ mod loss;
 mod memory;
 mod ndp;
 mod netrt;
+#[path = "../support/packet_memory.rs"]
+mod packet_memory;
 mod pfc;
 mod queueing;
 mod recording;
