@@ -96,9 +96,3 @@ pub(crate) fn exists(name: &str) -> bool {
 pub(crate) fn remove(name: &str) -> io::Result<()> {
     ip(&["netns", "delete", name])
 }
-
-/// Returns the names of all namespaces that have one.
-pub(crate) fn names() -> Vec<String> {
-    let entries = std::fs::read_dir(NAMES).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}

@@ -117,7 +117,7 @@ impl Port {
     ///
     /// # Errors
     /// Returns the system's error, for example if the interface is gone.
-    pub(super) fn receive(&mut self, most: u32, take: impl FnMut(&[u8])) -> io::Result<u32> {
+    pub fn receive(&mut self, most: u32, take: impl FnMut(&[u8])) -> io::Result<u32> {
         match &mut self.io {
             Io::Xdp(port) => Ok(port.receive(most, take)),
             Io::Packet(port) => Ok(port.receive(most, take)),
@@ -126,7 +126,7 @@ impl Port {
     }
 
     /// Sends a frame, at [`Port::flush`] at the latest; returns whether there was a place for it.
-    pub(super) fn send(&mut self, frame: &[u8]) -> bool {
+    pub fn send(&mut self, frame: &[u8]) -> bool {
         match &mut self.io {
             Io::Xdp(port) => port.send(frame),
             Io::Packet(port) => port.send(frame),
@@ -138,7 +138,7 @@ impl Port {
     ///
     /// # Errors
     /// Returns the system's error, for example if the interface is gone.
-    pub(super) fn flush(&mut self) -> io::Result<bool> {
+    pub fn flush(&mut self) -> io::Result<bool> {
         match &mut self.io {
             Io::Xdp(port) => port.flush(),
             Io::Packet(port) => port.flush(),
@@ -147,7 +147,7 @@ impl Port {
     }
 
     /// Returns whether there may be frames to receive. For a TAP device, [`Port::note_arrival`] says so.
-    pub(super) fn has_arrived(&self) -> bool {
+    pub fn has_arrived(&self) -> bool {
         match &self.io {
             Io::Xdp(port) => port.has_arrived(),
             Io::Packet(port) => port.has_arrived(),
@@ -156,7 +156,7 @@ impl Port {
     }
 
     /// Records that the port's file can be read.
-    pub(super) fn note_arrival(&mut self) {
+    pub fn note_arrival(&mut self) {
         if let Io::Tap(port) = &mut self.io {
             port.note_arrival();
         }
