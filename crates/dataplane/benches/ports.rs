@@ -17,6 +17,7 @@ mod support;
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
+    use std::os::fd::AsFd;
     use std::path::PathBuf;
     use std::process::Command;
     use std::sync::Arc;
@@ -126,6 +127,8 @@ mod linux {
             if count > 0 {
                 let _ = to.flush();
             } else {
+                let file = nix::poll::PollFd::new(from.as_fd(), nix::poll::PollFlags::POLLIN);
+                let _ = nix::poll::poll(&mut [file], 10u8);
                 from.note_arrival();
             }
         }

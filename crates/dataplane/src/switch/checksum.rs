@@ -1,5 +1,7 @@
 //! Checksums that a kernel left to an interface.
 
+use std::net::IpAddr;
+
 use selvedge_wire::{Ipv4, Ipv6, Udp};
 
 use super::frame::Facts;
@@ -9,29 +11,54 @@ const OF_TCP: usize = 16;
 /// Offset of UDP's checksum in its header.
 const OF_UDP: usize = 6;
 
+/// A TCP segment or UDP datagram in a frame.
+struct Segment {
+    at: usize,
+    length: usize,
+    /// Offset of the checksum in the frame.
+    checksum_at: usize,
+    /// Sum of the pseudo-header.
+    pseudo: u16,
+}
+
+impl Segment {
+    fn of(frame: &[u8]) -> Option<Self> {
+        let facts = Facts::parse(frame)?;
+        let ip = facts.ip?;
+        let at = usize::from(ip.transport_at?);
+        let checksum_at = at
+            + match ip.protocol {
+                Ipv4::TCP => OF_TCP,
+                Ipv4::UDP => OF_UDP,
+                _ => return None,
+            };
+        let packet = frame.get(usize::from(facts.payload_at)..)?;
+        let (length, pseudo) = match ip.source {
+            IpAddr::V4(_) => {
+                let (ip, payload) = Ipv4::parse(packet).ok()?;
+                (payload.len(), ip.pseudo_header(payload.len() as u16))
+            }
+            IpAddr::V6(_) => {
+                let (ip, payload) = Ipv6::parse(packet).ok()?;
+                (payload.len(), ip.pseudo_header(payload.len() as u16))
+            }
+        };
+        (checksum_at + 2 <= at + length).then_some(Self { at, length, checksum_at, pseudo })
+    }
+}
+
+/// Returns whether a kernel has left the checksum of a TCP segment or UDP datagram to an interface: in its place stands
+/// the sum of the pseudo-header. A right checksum may look so, too: completing it does not change it.
+pub(super) fn is_left_out(frame: &[u8]) -> bool {
+    Segment::of(frame)
+        .is_some_and(|segment| frame[segment.checksum_at..segment.checksum_at + 2] == segment.pseudo.to_be_bytes())
+}
+
 /// Computes the checksum of a TCP segment or UDP datagram in a frame, in whose place the kernel has left another value.
 /// Frames of other protocols are left alone.
 pub(super) fn complete(frame: &mut [u8]) {
-    let Some(facts) = Facts::parse(frame) else { return };
-    let Some(ip) = facts.ip else { return };
-    let Some(at) = ip.transport_at.map(usize::from) else { return };
-    let place = match ip.protocol {
-        Ipv4::TCP => OF_TCP,
-        Ipv4::UDP => OF_UDP,
-        _ => return,
-    };
-    let packet = frame.get(usize::from(facts.payload_at)..).unwrap_or_default();
-    let parsed = match ip.source {
-        std::net::IpAddr::V4(_) => {
-            Ipv4::parse(packet).ok().map(|(ip, payload)| (payload.len(), ip.pseudo_header(payload.len() as u16)))
-        }
-        std::net::IpAddr::V6(_) => {
-            Ipv6::parse(packet).ok().map(|(ip, payload)| (payload.len(), ip.pseudo_header(payload.len() as u16)))
-        }
-    };
-    let Some((length, pseudo)) = parsed else { return };
-    let Some(segment) = frame.get_mut(at..at + length).filter(|segment| segment.len() >= place + 2) else { return };
-    segment[place..place + 2].fill(0);
-    let checksum = Udp::checksum_of(segment, pseudo);
-    segment[place..place + 2].copy_from_slice(&checksum.to_be_bytes());
+    let Some(Segment { at, length, checksum_at, pseudo }) = Segment::of(frame) else { return };
+    frame[checksum_at..checksum_at + 2].fill(0);
+    let checksum = Udp::checksum_of(&frame[at..at + length], pseudo);
+    frame[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());
 }

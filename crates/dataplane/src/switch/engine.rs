@@ -26,6 +26,10 @@ pub trait Engine {
 
     /// Handles that time has passed.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// Calls `each` for all counters, with the place that is counted (`leaf0:spine1`; empty for the whole), the name of
+    /// the counter, and its value.
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64));
 }
 
 /// A frame of a host.

@@ -14,6 +14,7 @@
 mod bridge;
 mod checksum;
 mod counters;
+mod direct;
 mod directory;
 mod driver;
 mod engine;
@@ -26,6 +27,7 @@ mod trim;
 
 pub use bridge::Bridge;
 pub use counters::PortCounts;
+pub use direct::Direct;
 pub use directory::{Directory, Route};
 pub use driver::{Outcome, Running};
 pub use engine::{Arrival, Engine, Leaving};

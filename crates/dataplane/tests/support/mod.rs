@@ -71,4 +71,8 @@ impl Engine for Fifo {
     }
 
     fn handle_timeout(&mut self, _: Instant) {}
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64)) {
+        each("", "full", self.full);
+    }
 }

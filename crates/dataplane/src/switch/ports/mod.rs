@@ -11,6 +11,7 @@
 //! long: they are dropped and counted.
 
 mod packet;
+mod place;
 #[expect(unsafe_code, reason = "the kernel's interface to rings of packets is pointers and system calls")]
 mod system;
 mod tap;
@@ -18,11 +19,12 @@ mod xdp;
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::net::if_::if_nametoindex;
 
 use self::packet::Packet;
+pub use self::place::PortPlace;
 use self::tap::Tap;
 use self::xdp::Xdp;
 use crate::iproute::explained;
@@ -104,6 +106,14 @@ impl Port {
         }
     }
 
+    /// Lets the port complete checksums that the host's kernel has left to its interface. Costs a look at each frame.
+    pub fn complete_checksums(&mut self) {
+        // Other kinds are told which frames lack them, or have them.
+        if let Io::Xdp(port) = &mut self.io {
+            port.completes = true;
+        }
+    }
+
     /// Returns the kind of the port.
     pub fn kind(&self) -> PortKind {
         match self.io {
@@ -181,9 +191,11 @@ impl Port {
             Io::Tap(port) => port.refused,
         }
     }
+}
 
+impl AsFd for Port {
     /// Returns the file to wait for.
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.io {
             Io::Xdp(port) => port.as_fd(),
             Io::Packet(port) => port.as_fd(),

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::system::{self, Mapping, Redirection};
+use crate::switch::checksum;
 
 /// Bytes of a frame's place.
 const PLACE: usize = 2_048;
@@ -46,6 +47,10 @@ pub(super) struct Xdp {
     free: Vec<u64>,
     /// Whether frames wait in the ring for a call.
     is_waiting: bool,
+    /// Whether checksums that a host's kernel has left out are completed.
+    pub(super) completes: bool,
+    /// A frame whose checksum was completed.
+    amended: Vec<u8>,
     _redirection: Redirection,
 }
 
@@ -112,6 +117,8 @@ impl Xdp {
             completed,
             free,
             is_waiting: false,
+            completes: false,
+            amended: Vec::new(),
             _redirection: redirection,
         })
     }
@@ -128,7 +135,15 @@ impl Xdp {
             let at = self.arrived.descriptor(begin.wrapping_add(ahead));
             let address = self.arrived.map.double(at).load(Relaxed);
             let length = self.arrived.map.word(at + ADDRESS).load(Relaxed);
-            take(self.memory.bytes(address as usize, length as usize));
+            let frame = self.memory.bytes(address as usize, length as usize);
+            if self.completes && checksum::is_left_out(frame) {
+                self.amended.clear();
+                self.amended.extend_from_slice(frame);
+                checksum::complete(&mut self.amended);
+                take(&self.amended);
+            } else {
+                take(frame);
+            }
             // The place begins at a multiple of its size; the frame does not.
             let place = address & !(PLACE as u64 - 1);
             self.fill.map.double(self.fill.address(fill.wrapping_add(ahead))).store(place, Relaxed);

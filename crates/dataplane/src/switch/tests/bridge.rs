@@ -33,6 +33,7 @@ impl Engine for Wires {
         self.frames.front().map(|_| Instant::ZERO)
     }
     fn handle_timeout(&mut self, _: Instant) {}
+    fn visit_counts(&self, _: &mut dyn FnMut(&str, &'static str, u64)) {}
 }
 
 /// Returns a bridge with three ports; hosts 1 and 2 are known to be at ports 0 and 1.

@@ -125,7 +125,13 @@ fn missing_checksums_are_completed() {
         assert_eq!(left_out[..original.len()], original);
     }
     let mut segment = tcp(5);
+    assert!(!checksum::is_left_out(&segment));
+    let (ip, payload) = Ipv4::parse(&segment[14..]).expect("a packet");
+    let left = ip.pseudo_header(payload.len() as u16).to_be_bytes();
+    segment[14 + 20 + 16..][..2].copy_from_slice(&left);
+    assert!(checksum::is_left_out(&segment));
     checksum::complete(&mut segment);
+    assert!(!checksum::is_left_out(&segment));
     let (ip, payload) = Ipv4::parse(&segment[14..]).expect("a packet");
     assert_eq!(Udp::checksum_of(payload, ip.pseudo_header(payload.len() as u16)), u16::MAX);
 }
