@@ -19,6 +19,8 @@ mod netns;
 #[cfg(target_os = "linux")]
 pub mod rnic;
 #[cfg(target_os = "linux")]
+pub mod switch;
+#[cfg(target_os = "linux")]
 pub mod trial;
 #[cfg(target_os = "linux")]
 mod tun;

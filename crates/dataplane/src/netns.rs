@@ -49,14 +49,7 @@ impl Netns {
     /// # Errors
     /// Returns the function's error, or that of entering.
     pub(crate) fn visit<T: Send>(&self, visit: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-        let path = path(&self.0);
-        let enter = || {
-            let namespace = File::open(&path)?;
-            setns(&namespace, CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| explained(&format!("cannot enter {}", path.display()))(errno.into()))?;
-            visit()
-        };
-        thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self::visit(&self.0, visit)
     }
 }
 
@@ -65,6 +58,21 @@ impl Drop for Netns {
         // Nobody is left to tell.
         let _ = remove(&self.0);
     }
+}
+
+/// Calls a function in a new thread that has entered the namespace `name`; the process stays where it is.
+///
+/// # Errors
+/// Returns the function's error, or that of entering.
+pub(crate) fn visit<T: Send>(name: &str, visit: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let path = path(name);
+    let enter = || {
+        let unable = || format!("cannot enter {}", path.display());
+        let namespace = File::open(&path).map_err(explained(&unable()))?;
+        setns(&namespace, CloneFlags::CLONE_NEWNET).map_err(|errno| explained(&unable())(errno.into()))?;
+        visit()
+    };
+    thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Returns why a text is no name for a namespace.
@@ -95,10 +103,4 @@ pub(crate) fn exists(name: &str) -> bool {
 /// Returns what `ip` said.
 pub(crate) fn remove(name: &str) -> io::Result<()> {
     ip(&["netns", "delete", name])
-}
-
-/// Returns the names of all namespaces that have one.
-pub(crate) fn names() -> Vec<String> {
-    let entries = std::fs::read_dir(NAMES).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }

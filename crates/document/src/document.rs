@@ -20,6 +20,8 @@ pub struct Document {
     text: String,
     /// Whether the user can see the text. If not, messages give no lines and columns.
     is_file: bool,
+    /// Lines at the beginning of the text that the user's file does not have.
+    lines_before: usize,
     spans: BTreeMap<KeyPath, Spans>,
 }
 
@@ -56,7 +58,24 @@ impl Document {
     /// # Errors
     /// If the text is not TOML.
     pub fn parse(name: &str, text: &str) -> Result<Self, DocumentError> {
-        let mut document = Self { name: name.to_owned(), text: text.to_owned(), is_file: true, spans: BTreeMap::new() };
+        Self::parse_behind(0, name, text.to_owned())
+    }
+
+    /// Returns this text with values for keys of the root that it lacks. Each of `lines` begins with its key. Messages
+    /// count the lines of the text as it was.
+    ///
+    /// # Errors
+    /// If a line is not TOML.
+    pub fn completed(self, lines: &[&str]) -> Result<Self, DocumentError> {
+        let key = |line: &&&str| line.split([' ', '=']).next().map(|key| KeyPath::root().join(key)).unwrap_or_default();
+        let missing: Vec<&str> = lines.iter().filter(|line| !self.spans.contains_key(&key(line))).copied().collect();
+        let text = missing.iter().map(|line| format!("{line}\n")).chain([self.text.clone()]).collect::<String>();
+        Ok(Self { is_file: self.is_file, ..Self::parse_behind(missing.len(), &self.name, text)? })
+    }
+
+    fn parse_behind(lines_before: usize, name: &str, text: String) -> Result<Self, DocumentError> {
+        let mut document = Self { name: name.to_owned(), text, is_file: true, lines_before, spans: BTreeMap::new() };
+        let text = document.text.as_str();
         match DeTable::parse(text) {
             Ok(root) => collect(root.get_ref(), &KeyPath::root(), &mut document.spans),
             Err(error) => {
@@ -153,7 +172,7 @@ impl Document {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Place::At {
             file: self.name.clone(),
-            line: before.matches('\n').count() + 1,
+            line: (before.matches('\n').count() + 1).saturating_sub(self.lines_before).max(1),
             column: before[line_start..].chars().count() + 1,
         }
     }

@@ -142,6 +142,14 @@ impl Draft {
         Ok(variants)
     }
 
+    /// Returns the text itself as one series, whether or not it has series.
+    pub(crate) fn base_variant(&self) -> Result<Variant, ScenarioError> {
+        let series = Series { name: Some(scheme_name(&self.written)), ..Series::default() };
+        let variant = self.variant(&series, self.document.place(&KeyPath::root()), None)?;
+        self.refuse_idle(&self.sets, std::slice::from_ref(&variant))?;
+        Ok(variant)
+    }
+
     /// Returns the series of the text, or the text itself as one series.
     fn own_series(&self) -> Vec<(Series, Place)> {
         match &self.written.series {

@@ -40,7 +40,7 @@ pub use facts::{FlowFacts, LinkFacts, PathFacts, SourceFacts, TopologyFacts, Wor
 pub use footprint::{FootprintFacts, ItemFacts, NicUse, PublishedFacts, SchemeFacts};
 pub use library::FileLibrary;
 pub use origin::{BUILT_IN, network_from_file};
-pub use plan::{Changes, KeyValue, Plan, PlannedSeries, Point, World, network_of_scenario};
+pub use plan::{Changes, KeyValue, Plan, PlannedSeries, Point, Rack, World, network_of_scenario};
 pub use preset::{preset_help, scheme_names};
 pub use scenario::{Case, Scenario, Seeds};
 pub use schema::{KeyHelp, schema};

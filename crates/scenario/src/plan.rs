@@ -4,6 +4,7 @@ mod builder;
 mod controls;
 mod network;
 mod paths;
+mod rack;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use selvedge_units::{Instant, Rate};
 use self::builder::Builder;
 pub(crate) use self::network::network_of_document;
 pub use self::network::network_of_scenario;
+pub use self::rack::Rack;
 use crate::check::first_start;
 use crate::draft::Draft;
 use crate::error::{Place, ScenarioError, unreadable};

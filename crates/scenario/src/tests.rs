@@ -6,6 +6,7 @@ mod limits;
 mod lone_flows;
 mod messages;
 mod published;
+mod racks;
 mod series;
 mod sets;
 mod warnings;

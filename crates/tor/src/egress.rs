@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use selvedge_units::{Bytes, Instant, Rate};
-
-use crate::packet;
+use selvedge_wire::amend;
 
 /// Packets that wait for a link.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ impl Egress {
         if self.is_empty() {
             self.free_at = self.free_at.max(now);
         }
-        if self.bytes > self.mark_above && packet::mark(&mut bytes) {
+        if self.bytes > self.mark_above && amend::mark(&mut bytes) {
             self.marked += 1;
         }
         self.bytes += bytes.len() as u64;

@@ -109,43 +109,6 @@ fn icrc(packet: &[u8], udp_at: usize, end: usize) -> Option<[u8; Icrc::LENGTH]> 
     Some(crc.finalize().to_le_bytes())
 }
 
-/// Sets the DSCP of an IP packet.
-pub(crate) fn set_dscp(packet: &mut [u8], dscp: u8) {
-    set_class(packet, |class| dscp << 2 | class & 0b11);
-}
-
-/// Marks that a packet met congestion (ECN); returns whether it can carry the mark and had none.
-pub(crate) fn mark(packet: &mut [u8]) -> bool {
-    let mut marks = false;
-    set_class(packet, |class| {
-        marks = matches!(class & 0b11, 0b01 | 0b10);
-        if marks { class | 0b11 } else { class }
-    });
-    marks
-}
-
-/// Changes the byte of DSCP and ECN.
-fn set_class(packet: &mut [u8], change: impl FnOnce(u8) -> u8) {
-    match packet {
-        [first @ 0x40..=0x4f, class, _, _, _, _, _, _, _, _, c0, c1, ..] => {
-            let before = u16::from_be_bytes([*first, *class]);
-            *class = change(*class);
-            let after = u16::from_be_bytes([*first, *class]);
-            // RFC 1624: the checksum without the old word, and with the new one.
-            let sum = u32::from(!u16::from_be_bytes([*c0, *c1])) + u32::from(!before) + u32::from(after);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            [*c0, *c1] = (!(sum as u16)).to_be_bytes();
-        }
-        [high @ 0x60..=0x6f, low, ..] => {
-            let class = change(*high << 4 | *low >> 4);
-            *high = 0x60 | class >> 4;
-            *low = class << 4 | *low & 0x0f;
-        }
-        _ => {}
-    }
-}
-
 /// Sender and receiver of a message, with what a switch needs to find the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Address {

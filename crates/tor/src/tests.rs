@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use selvedge_transport::netrt::{self, NetRtConfig};
 use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber, Rate, Setting};
+use selvedge_wire::amend::{mark, set_dscp};
 use selvedge_wire::verbs::opcode::operation;
 use selvedge_wire::{Aeth, Bth, Ecn, Envelope, Extended, Opcode, Reth, Roce, Syndrome, Udp};
 
-use crate::packet::{Address, Headers, emit_message, mark, set_dscp};
+use crate::packet::{Address, Headers, emit_message};
 use crate::{Outgoing, Port, Settings, Tor};
 
 const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];

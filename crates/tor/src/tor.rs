@@ -8,6 +8,7 @@ use selvedge_transport::netrt::{
 };
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::Opcode;
+use selvedge_wire::amend;
 use selvedge_wire::netrt::Message;
 
 use crate::Settings;
@@ -303,7 +304,7 @@ impl Tor {
             return queue.push(now, packet, false);
         }
         if let (true, Some(class)) = (is_copy, class) {
-            packet::set_dscp(&mut packet, class);
+            amend::set_dscp(&mut packet, class);
         }
         let handle = store.keep(packet);
         let passing = passing(headers, handle, bytes, port, psns);
@@ -367,7 +368,7 @@ impl Tor {
         }
         while let Some((_, handle)) = self.engines.as_mut().and_then(|engines| engines.src.poll_transmit(now)) {
             let mut copy = self.store.copy(handle);
-            packet::set_dscp(&mut copy, self.settings.dscp);
+            amend::set_dscp(&mut copy, self.settings.dscp);
             self.send_high(now, copy);
         }
     }

@@ -16,6 +16,14 @@ impl MacAddress {
     /// Address of MAC control frames: never forwarded by a bridge (IEEE 802.1Q, table 8-1).
     pub const MAC_CONTROL: Self = Self([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
+    /// Address of all stations.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// Returns whether the address is that of a group of stations; all of them are one.
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+
     /// Returns a locally administered unicast address with this number in its last four bytes.
     pub const fn local(number: u32) -> Self {
         let [a, b, c, d] = number.to_be_bytes();
@@ -30,6 +38,14 @@ pub struct EtherType;
 impl EtherType {
     /// IPv4.
     pub const IPV4: u16 = 0x0800;
+    /// Address resolution (RFC 826).
+    pub const ARP: u16 = 0x0806;
+    /// A tag with priority and VLAN (IEEE 802.1Q), before the type of the payload.
+    pub const VLAN: u16 = 0x8100;
+    /// IPv6.
+    pub const IPV6: u16 = 0x86dd;
+    /// A tag of a provider's network (IEEE 802.1ad), before the type of the payload.
+    pub const SERVICE_VLAN: u16 = 0x88a8;
     /// MAC control: pauses.
     pub const MAC_CONTROL: u16 = 0x8808;
 }

@@ -4,6 +4,7 @@
 
 mod ack;
 pub mod aeth;
+pub mod amend;
 pub mod bth;
 pub mod cm;
 pub mod cnp;

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-use super::plan::Plan;
 use super::processes;
 use crate::iproute::explained;
 use crate::netns;
 
-/// The name of the lock's file. Its content is the number of the process.
+/// Name of the lock's file. Its content is the number of the process.
 const LOCK: &str = "lock";
+/// Name of the file that lists the laboratory's namespaces, one a line.
+const NAMESPACES: &str = "namespaces";
 
 /// The right to a laboratory's names. Dropping the value removes the folder.
 #[derive(Debug)]
@@ -44,12 +45,13 @@ impl Claim {
         own.unwrap_or_else(|| env::temp_dir().join(format!("selvedge-{}", geteuid())))
     }
 
-    /// Takes the names of a plan. What a laboratory of this name has left is removed first.
+    /// Takes the name of a laboratory and those of its namespaces. What a laboratory of this name has left is removed
+    /// first.
     ///
     /// # Errors
     /// Returns an error if a laboratory of this name runs, or the folder cannot be made.
-    pub fn take(base: &Path, plan: &Plan) -> io::Result<(Self, Option<Remains>)> {
-        let folder = base.join(format!("lab-{}", plan.name));
+    pub fn take(base: &Path, name: &str, namespaces: &[String]) -> io::Result<(Self, Option<Remains>)> {
+        let folder = base.join(format!("lab-{name}"));
         let own = |folder: &Path, mode| {
             own(folder, mode).map_err(explained(&format!("cannot use the folder {}", folder.display())))
         };
@@ -69,9 +71,8 @@ impl Claim {
                 let mut process = String::new();
                 lock.read_to_string(&mut process)?;
                 let why = format!(
-                    "a laboratory named {} runs already, in process {}; wait until it ends, or take another name with \
-                     --name",
-                    plan.name,
+                    "a laboratory named {name} runs already, in process {}; wait until it ends, or take another name \
+                     with --name",
                     process.trim()
                 );
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
@@ -84,7 +85,9 @@ impl Claim {
         lock.rewind()?;
         writeln!(lock, "{}", std::process::id())?;
         // A laboratory that ends in order removes its folder. Without one, namespaces of these names are another's.
-        let remains = if is_new { None } else { clear(&plan.name, &folder)? };
+        let remains = if is_new { None } else { clear(&folder)? };
+        // The list comes before the namespaces: whatever is made later is found.
+        fs::write(folder.join(NAMESPACES), namespaces.join("\n"))?;
         Ok((Self { folder, _lock: lock }, remains))
     }
 
@@ -116,9 +119,13 @@ fn own(folder: &Path, mode: u32) -> io::Result<bool> {
 }
 
 /// Removes what a laboratory has left: processes, namespaces, files.
-fn clear(name: &str, folder: &Path) -> io::Result<Option<Remains>> {
-    let names: Vec<String> = netns::names().into_iter().filter(|space| is_of(name, space)).collect();
-    let processes = processes::within(&names.iter().map(String::as_str).collect::<Vec<_>>());
+fn clear(folder: &Path) -> io::Result<Option<Remains>> {
+    let list = match fs::read_to_string(folder.join(NAMESPACES)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        other => other?,
+    };
+    let names: Vec<&str> = list.lines().filter(|name| netns::exists(name)).collect();
+    let processes = processes::within(&names);
     processes::end(&processes);
     for name in &names {
         netns::remove(name)?;
@@ -128,29 +135,4 @@ fn clear(name: &str, folder: &Path) -> io::Result<Option<Remains>> {
     }
     let remains = Remains { namespaces: names.len(), processes: processes.len() };
     Ok((remains.namespaces > 0).then_some(remains))
-}
-
-/// Returns whether a namespace has the name of one of a laboratory.
-fn is_of(laboratory: &str, namespace: &str) -> bool {
-    let Some(rest) = namespace.strip_prefix(laboratory).and_then(|rest| rest.strip_prefix('-')) else { return false };
-    let is_numbered = |kind: &str| {
-        let digits = rest.strip_prefix(kind);
-        digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    rest == "switch" || ["h", "leaf", "spine"].into_iter().any(is_numbered)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_own_namespaces_are_removed() {
-        for own in ["lab-switch", "lab-h1", "lab-h200", "lab-leaf3", "lab-spine12"] {
-            assert!(is_of("lab", own), "{own}");
-        }
-        for other in ["lab", "lab-", "lab-h", "lab-h1x", "lab-home", "lab2-h1", "mylab-h1", "lab-switch2"] {
-            assert!(!is_of("lab", other), "{other}");
-        }
-    }
 }

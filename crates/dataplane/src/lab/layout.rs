@@ -1,5 +1,7 @@
 //! The network of a laboratory as commands for `ip` and `tc`, in the order in which they succeed.
 
+use selvedge_units::Rate;
+
 use super::plan::Plan;
 
 /// Address of each switch on the side of its hosts.
@@ -131,7 +133,7 @@ impl Node {
             format!("neighbour add {GATEWAY} lladdr {} dev eth0 nud permanent", mac(1, host, 0)),
             format!("route add {HOSTS} via {GATEWAY} dev eth0 onlink src {address}"),
         ]);
-        node.tc.extend(shaped(plan, "eth0", HOST_QUEUE));
+        node.tc.extend(plan.rate.map(|rate| shaped(rate, plan.mtu, "eth0", HOST_QUEUE, plan.buffer)));
         node
     }
 
@@ -139,7 +141,7 @@ impl Node {
     fn attach(&mut self, plan: &Plan, device: &str, neighbour: impl core::fmt::Display, mac: &str) {
         self.begin(device);
         self.ip.push(format!("neighbour add {neighbour} lladdr {mac} dev {device} nud permanent"));
-        self.tc.extend(shaped(plan, device, plan.buffer));
+        self.tc.extend(plan.rate.map(|rate| shaped(rate, plan.mtu, device, plan.buffer, plan.buffer)));
     }
 
     /// Starts a device. It gets no address of IPv6, for which the kernel would send packets of its own.
@@ -149,16 +151,17 @@ impl Node {
     }
 }
 
-/// Returns the command that limits the rate of a device and the queue before it, if the plan has a rate.
-fn shaped(plan: &Plan, device: &str, packets: u32) -> Option<String> {
-    let rate = plan.rate?.as_bps();
-    let packet = u64::from(u32::from(plan.mtu) + ETHERNET);
+/// Returns the command that limits the rate of a device and the queue before it, of so many packets, behind which a
+/// switch has a queue of `buffer` packets.
+pub(super) fn shaped(rate: Rate, mtu: u16, device: &str, packets: u32, buffer: u32) -> String {
+    let rate = rate.as_bps();
+    let packet = u64::from(u32::from(mtu) + ETHERNET);
     // Timers are late by about 50 us; what the bucket holds makes up for that. More than a quarter of a switch's queue
     // would pass a long packet that the queue cannot hold.
     let late = rate / 8 / 20_000;
-    let burst = late.clamp(2 * packet, u64::from(plan.buffer / 4).clamp(2, 8) * packet);
+    let burst = late.clamp(2 * packet, u64::from(buffer / 4).clamp(2, 8) * packet);
     let limit = u64::from(packets) * packet;
-    Some(format!("qdisc add dev {device} root tbf rate {rate}bit burst {burst} limit {limit}"))
+    format!("qdisc add dev {device} root tbf rate {rate}bit burst {burst} limit {limit}")
 }
 
 /// Returns the hardware address of a device. Kinds: 0 a host, 1 the port towards it, 2 a leaf, 3 a spine.
@@ -219,9 +222,7 @@ mod tests {
     #[test]
     fn a_bucket_never_passes_a_long_packet_that_its_queue_cannot_hold() {
         for (mbps, buffer, burst) in [(1_000, 100, 6_250), (100_000, 100, 8 * 1_514), (100_000, 10, 2 * 1_514)] {
-            let mut plan = plan(2, 1);
-            (plan.rate, plan.buffer) = (Some(selvedge_units::Rate::from_bps(mbps * 1_000_000)), buffer);
-            let command = shaped(&plan, "p1", buffer).unwrap();
+            let command = shaped(Rate::from_bps(mbps * 1_000_000), 1_500, "p1", buffer, buffer);
             assert!(command.contains(&format!(" burst {burst} ")), "{command}");
         }
     }

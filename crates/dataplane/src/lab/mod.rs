@@ -16,7 +16,9 @@
 //!    [`Plan::buffer`] full packets stands behind it. A host's own queue is long, as that of a NIC and its driver is.
 //!    The bucket holds fewer bytes than a long packet (GSO) has, and therefore cuts it into those of the wire. Without
 //!    that, a switch would see 64 KB arrive at once and drop what exceeds its queue, or all of it.
-//! 3. Names, folder and lock belong to one laboratory at a time. Dropping [`Network`] removes everything; the next
+//! 3. [`Rack`] makes hosts alone: each has one interface, whose other end is a port of a switch in this process
+//!    ([`switch`](crate::switch)).
+//! 4. Names, folder and lock belong to one laboratory at a time. Dropping [`Network`] or [`Rack`] removes everything; the next
 //!    [`Claim`] removes what a laboratory that was killed has left.
 
 mod claim;
@@ -24,8 +26,10 @@ mod layout;
 mod network;
 mod plan;
 mod processes;
+mod rack;
 
 pub use claim::{Claim, Remains};
 pub use network::Network;
 pub use plan::Plan;
 pub use processes::end_with_parent;
+pub use rack::{Rack, RackHost, RackPlan, Racked};

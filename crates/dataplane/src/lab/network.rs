@@ -52,7 +52,7 @@ impl Drop for Network {
 }
 
 /// Sets a value of the kernel, in the namespace of this thread.
-fn set(name: &str, value: &str) -> io::Result<()> {
+pub(super) fn set(name: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/{name}");
     fs::write(&path, value).map_err(explained(&format!("cannot write {path}")))
 }

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use selvedge_units::Rate;
 
+use super::layout::Layout;
 use crate::netns;
 
 /// Greatest number of hosts. Addresses leave room for 250.
@@ -61,6 +62,10 @@ impl Plan {
         netns::check_name(&self.name)
     }
 
+    /// Returns the names of all namespaces, of hosts and switches.
+    pub fn namespaces(&self) -> Vec<String> {
+        Layout::new(self).nodes.into_iter().map(|node| node.name).collect()
+    }
     /// Returns the numbers of all hosts.
     pub fn all(&self) -> std::ops::RangeInclusive<u32> {
         1..=self.hosts

@@ -213,8 +213,22 @@ impl<'a> Builder<'a> {
         Ok(resolved.scenario.nic.framing(&resolved.transport))
     }
 
+    /// Returns the scenario without an "auto", whatever its traffic, and warnings about its devices. Warnings about the
+    /// transport are left out: it sends nothing.
+    pub(super) fn settled(
+        &self,
+        variant: &Variant,
+        network: &Network,
+    ) -> Result<(Scenario, Vec<String>), ScenarioError> {
+        let resolved = check_nic(&variant.scenario).and_then(|()| Resolved::of(variant, network, &[]));
+        let refuse = |finding: Finding| self.draft.error(variant, &finding.key, finding.message);
+        let Resolved { scenario, .. } = resolved.map_err(refuse)?;
+        let of_devices = device::findings(&variant.devices, &variant.scenario, network);
+        Ok((scenario, of_devices.into_iter().map(|finding| refuse(finding).to_string()).collect()))
+    }
+
     /// Returns an error that a part reports about itself, as an error about `key`.
-    fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
+    pub(super) fn error(&self, variant: &Variant, key: &str, error: ConfigError) -> ScenarioError {
         // Workloads report errors of two keys outside of `workload`.
         let foreign = error.key.starts_with("measure") || error.key.starts_with("stop");
         let key = match &*error.key {

@@ -29,7 +29,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
     }
     // Handlers come before anything is made: from here on Ctrl-C ends the laboratory in order.
     let signals = Signals::listen()?;
-    let (claim, remains) = Claim::take(&base, &plan).map_err(unable)?;
+    let (claim, remains) = Claim::take(&base, &plan.name, &plan.namespaces()).map_err(unable)?;
     if let Some(remains) = remains {
         output::say(&format!(
             "removed what a laboratory that was killed has left: {} namespaces and {} processes in them",

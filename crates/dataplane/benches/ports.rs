@@ -1,0 +1,188 @@
+//! Rate of forwarding short frames from one port to another, by kind of port, beside a loop without a switch:
+//! `cargo bench -p selvedge-dataplane --bench ports [-- SECONDS [BYTES]]`. It needs root.
+//!
+//! A thread in one namespace sends as fast as it can; frames are for a station that the other namespace's kernel does
+//! not have, and are dropped there at once. Numbers are frames that arrive, and frames for each second of processor
+//! time of the forwarding thread, which other work on the machine hardly changes.
+
+fn main() {
+    #[cfg(target_os = "linux")]
+    linux::main();
+}
+
+#[cfg(target_os = "linux")]
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::os::fd::AsFd;
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use selvedge_dataplane::lab::{Rack, RackHost, RackPlan};
+    use selvedge_dataplane::switch::ports::{Port, PortKind};
+    use selvedge_dataplane::switch::{Bridge, Directory, Running};
+    use selvedge_units::Rate;
+    use selvedge_wire::{Ecn, Envelope, EtherType, Ethernet, Ipv4, MacAddress, Udp};
+
+    use super::support::Fifo;
+
+    /// Frames of a batch of the loop without a switch.
+    const BATCH: u32 = 64;
+    /// Rounds, in which cases take turns.
+    const ROUNDS: usize = 3;
+
+    /// Forwarding threads.
+    #[derive(Clone, Copy)]
+    enum Forwarder {
+        Switch,
+        Plain,
+    }
+
+    pub(crate) fn main() {
+        let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+        // As a test, which `cargo test --benches` runs, it is short.
+        let is_test = !std::env::args().any(|word| word == "--bench");
+        let (seconds, bytes) = (numbers.first().copied().unwrap_or(3), numbers.get(1).copied().unwrap_or(60));
+        let time = if is_test { Duration::from_millis(50) } else { Duration::from_secs(seconds) };
+        println!("{:<22} {:>12} {:>22}", format!("{bytes} bytes"), "Mpps", "Mpps per second of CPU");
+        let cases = [
+            ("plain AF_XDP", Forwarder::Plain, PortKind::Xdp),
+            ("switch, AF_XDP", Forwarder::Switch, PortKind::Xdp),
+            ("plain AF_PACKET", Forwarder::Plain, PortKind::Packet),
+            ("switch, AF_PACKET", Forwarder::Switch, PortKind::Packet),
+            ("plain TAP", Forwarder::Plain, PortKind::Tap),
+            ("switch, TAP", Forwarder::Switch, PortKind::Tap),
+        ];
+        for _ in 0..if is_test { 1 } else { ROUNDS } {
+            for (name, forwarder, kind) in cases {
+                match measure(forwarder, kind, time, bytes as usize) {
+                    Ok([rate, efficiency]) => println!("{name:<22} {rate:>12.3} {efficiency:>22.3}"),
+                    Err(error) => eprintln!("skipped: {name}: {error}"),
+                }
+            }
+        }
+    }
+
+    fn measure(forwarder: Forwarder, kind: PortKind, time: Duration, bytes: usize) -> std::io::Result<[f64; 2]> {
+        let host = |name: &str| RackHost { name: name.to_owned(), rate: None };
+        let name = format!("svb{}", std::process::id());
+        let plan = RackPlan { name, hosts: vec![host("a"), host("b")], mtu: 1_500, kind: Some(kind) };
+        let racked = Rack::open(&plan, &mut || false)?;
+        let stranger = MacAddress::local(99);
+        let mut directory = Directory::new(2);
+        directory.add(0, plan.station(0), plan.addresses(0));
+        directory.add(1, stranger, []);
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let is_running = {
+            let is_ended = Arc::clone(&is_ended);
+            move || !is_ended.load(Ordering::Relaxed)
+        };
+        let sender = {
+            let (space, frame, is_running) =
+                (plan.namespace(0), frame(plan.station(0), stranger, bytes), is_running.clone());
+            let mut port = in_namespace(&space, || Port::open(PortKind::Packet, "eth0"))?;
+            thread::spawn(move || {
+                while is_running() {
+                    port.send(&frame);
+                }
+            })
+        };
+        let (running, plain) = match forwarder {
+            Forwarder::Switch => {
+                let bridge = Bridge::new(Fifo::new(2, Rate::MAX, 1 << 20), directory);
+                (Some(Running::start(bridge, racked.ports)?), None)
+            }
+            Forwarder::Plain => {
+                let name = "selvedge-switch".to_owned();
+                let thread = thread::Builder::new().name(name).spawn(move || forward(racked.ports, is_running))?;
+                (None, Some(thread))
+            }
+        };
+        wait(time / 4);
+        let (before, busy) = (arrived(&plan), busy());
+        wait(time);
+        let frames = (arrived(&plan) - before) as f64;
+        let busy = (self::busy() - busy) as f64;
+        is_ended.store(true, Ordering::Relaxed);
+        let _ = sender.join();
+        drop(running);
+        if let Some(plain) = plain {
+            let _ = plain.join();
+        }
+        Ok([frames / time.as_micros() as f64, 1e3 * frames / busy])
+    }
+
+    /// Forwards from the first port to the second, and nothing else.
+    fn forward(mut ports: Vec<Port>, is_running: impl Fn() -> bool) {
+        let [from, to] = &mut ports[..] else { return };
+        while is_running() {
+            let count = from.receive(BATCH, |frame| _ = to.send(frame)).expect("the interface is there");
+            if count > 0 {
+                let _ = to.flush();
+            } else {
+                let file = nix::poll::PollFd::new(from.as_fd(), nix::poll::PollFlags::POLLIN);
+                let _ = nix::poll::poll(&mut [file], 10u8);
+                from.note_arrival();
+            }
+        }
+    }
+
+    /// Returns a frame with a UDP datagram.
+    fn frame(source: MacAddress, destination: MacAddress, bytes: usize) -> Vec<u8> {
+        let payload = vec![0; bytes - Ethernet::LENGTH - Ipv4::LENGTH - Udp::LENGTH];
+        let envelope = Envelope {
+            source: [10, 77, 0, 1].into(),
+            destination: [10, 77, 0, 2].into(),
+            dscp: 0,
+            ecn: Ecn::Capable,
+            identification: 0,
+            ttl: 64,
+        };
+        let length = (Udp::LENGTH + payload.len()) as u16;
+        let udp = Udp { source: 1_000, destination: 2_000, length, checksum: 0 };
+        let ethernet = Ethernet { destination, source, kind: EtherType::IPV4 };
+        let ip = envelope.around(Ipv4::UDP, length.into());
+        [&ethernet.emit()[..], &ip.emit(), &udp.emit(), &payload].concat()
+    }
+
+    /// Calls a function in a thread that has entered a namespace.
+    fn in_namespace<T: Send>(name: &str, visit: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
+        let file = fs::File::open(PathBuf::from("/run/netns").join(name))?;
+        let enter = || {
+            nix::sched::setns(&file, nix::sched::CloneFlags::CLONE_NEWNET)?;
+            visit()
+        };
+        thread::scope(|scope| scope.spawn(enter).join()).expect("no panic in a namespace")
+    }
+
+    /// Returns the number of frames that the second host's interface has received.
+    fn arrived(plan: &RackPlan) -> u64 {
+        let words = ["netns", "exec", &plan.namespace(1), "cat", "/proc/net/dev"];
+        let output = Command::new("ip").args(words).output().expect("`ip` is there");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("eth0:")).expect("a line");
+        line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// Returns the nanoseconds for which the forwarding thread has run.
+    fn busy() -> u64 {
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let own = tasks.filter(|task| {
+            fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "selvedge-switch")
+        });
+        let time = own.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
+        time.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a benchmark takes its time")]
+    fn wait(time: Duration) {
+        thread::sleep(time);
+    }
+}

@@ -1,0 +1,83 @@
+//! Network, switches and links of a file alone, for real packets.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use selvedge_document::Document;
+use selvedge_sim::Network;
+use selvedge_sim::config::{NicConfig, SwitchConfig};
+use selvedge_sim::fault::{LinkFailure, LossConfig, LossPlan, link_events};
+
+use super::builder::Builder;
+use super::{Changes, document_at};
+use crate::draft::Draft;
+use crate::error::ScenarioError;
+use crate::library::FileLibrary;
+
+/// Keys of scenarios that a rack has no use for: its traffic is that of real programs.
+const IDLE: &[&str] = &["workload", "beside", "stop", "measure", "sample", "series", "case", "sweep", "smoke"];
+/// Values for the keys that scenarios must have and a rack need not.
+const OPTIONAL: &[&str] = &["title = \"rack\"", "workload = {}"];
+
+/// A rack: the tables `[topology]`, `[switch]`, `[nic]`, `[[loss]]` and `[[failures]]` of a file, without an "auto".
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// Network.
+    pub network: Arc<Network>,
+    /// Switches.
+    pub switch: SwitchConfig,
+    /// Sizes of packets on the wire, and classes.
+    pub nic: NicConfig,
+    /// Packets that links lose.
+    pub loss: Vec<LossConfig>,
+    /// Links that fail.
+    pub failures: Vec<LinkFailure>,
+    /// Seed of all random decisions: the first one of the file.
+    pub seed: u64,
+    /// Library of the files that the rack names.
+    pub library: FileLibrary,
+    /// Notes for the user: tables without effect, and warnings.
+    pub notes: Vec<String>,
+}
+
+impl Rack {
+    /// Returns the rack in a file, which may be a whole scenario. Values of "auto" that depend on the transport are those
+    /// for the file's transport.
+    ///
+    /// # Errors
+    /// Returns the first error, with its place and valid values.
+    pub fn from_file(path: &Path, sets: &[String]) -> Result<Self, ScenarioError> {
+        let (document, library) = document_at(path)?;
+        Self::from_document(&path.display().to_string(), document, library, sets)
+    }
+
+    pub(crate) fn from_document(
+        name: &str,
+        document: Document,
+        library: FileLibrary,
+        sets: &[String],
+    ) -> Result<Self, ScenarioError> {
+        let written = document.table();
+        let idle: Vec<String> =
+            IDLE.iter().filter(|key| written.contains_key(**key)).map(|key| (*key).to_owned()).collect();
+        let changes = Changes { sets: sets.to_vec(), ..Changes::default() };
+        let draft = Draft::read(document.completed(OPTIONAL)?, &changes)?;
+        let variant = draft.base_variant()?;
+        let mut builder = Builder::new(&draft, library);
+        let network = builder.network(&variant)?;
+        let (scenario, mut notes) = builder.settled(&variant, &network)?;
+        let library = builder.library.among(network.graph());
+        let seed = scenario.seeds.list().first().copied().unwrap_or(1);
+        let graph = network.graph();
+        LossPlan::new(graph, &scenario.loss, seed, &library).map_err(|error| builder.error(&variant, "loss", error))?;
+        link_events(graph, &scenario.failures).map_err(|error| builder.error(&variant, "failures", error))?;
+        if !idle.is_empty() {
+            let keys = idle.join(", ");
+            notes.insert(0, format!("{name}: without effect on real packets: {keys}"));
+        }
+        notes.extend(library.warnings());
+        let (switch, nic) = (scenario.switch, scenario.nic);
+        let (loss, failures) = (scenario.loss, scenario.failures);
+        Ok(Self { network, switch, nic, loss, failures, seed, library, notes })
+    }
+}
