@@ -11,7 +11,7 @@ use selvedge_sim::config::{BufferConfig, EcnConfig, InputQueued, SharedBuffer, S
 use selvedge_sim::topology::{LeafSpine, LinkConfig};
 use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
 use selvedge_switch::port::Egress;
-use selvedge_switch::{Environment, NetRtPacket, Note, Packets, Switches};
+use selvedge_switch::{Environment, NetRtPacket, Note, Packets, Switches, Trimmed};
 use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, Rate, Setting, Toggle};
@@ -49,8 +49,8 @@ impl Packets for Nowhere {
         self.marked += 1;
     }
     fn set_class(&mut self, _: Slot, _: u8) {}
-    fn trim(&mut self, _: Slot, _: u8) -> Option<u16> {
-        None
+    fn trim(&mut self, _: Slot, _: u8) -> Trimmed {
+        Trimmed::Whole
     }
     fn take_pause(&mut self, _: Slot) -> Option<Pause> {
         None

@@ -21,7 +21,7 @@ pub use config::SimConfig;
 pub use error::{ConfigError, Library, NoFiles};
 pub use estimate::{Bound, Estimate, MemoryEstimate, estimate};
 pub use kernel::{Injection, Parallel, Session, port_infos, ports_of_links, run, run_recorded};
-pub use rack::{Change, Rack};
+pub use rack::Rack;
 pub use record::Recorder;
 pub use resolve::{AutoScope, Network, Resolved, Settings, Transports, sampling_interval, span_of_starts};
 pub use simulation::{NetworkSource, Outcome, Simulation, SimulationBuilder};

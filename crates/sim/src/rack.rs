@@ -1,12 +1,8 @@
 //! Switches of a network, for packets that others carry.
 
-use std::sync::Arc;
-
-use selvedge_switch::Switches;
 use selvedge_switch::descriptor::Attachment;
-use selvedge_switch::forward::Forwarding;
 use selvedge_switch::loss::LaneLoss;
-use selvedge_units::{Instant, PortId};
+use selvedge_switch::{Change, Switches};
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
@@ -26,16 +22,6 @@ pub struct Rack {
     pub class_of: [u8; 8],
     /// Failures and repairs of links, latest first.
     pub changes: Vec<Change>,
-}
-
-/// Failures and repairs of links at one time.
-pub struct Change {
-    /// Time.
-    pub at: Instant,
-    /// Ports at both ends of each link, and whether they are down from now on.
-    pub ports: Vec<(PortId, bool)>,
-    /// Routes from now on.
-    pub forwarding: Arc<Forwarding>,
 }
 
 impl Rack {

@@ -90,6 +90,18 @@ impl Descriptor {
         }
     }
 
+    /// Returns the descriptor of the packet in `slot`, with a frame of `frame` bytes, that goes to the host at `to` as
+    /// `class`. ECMP hashes `entropy`; `is_markable` says whether the packet may be marked.
+    pub fn new(slot: Slot, to: Attachment, class: u8, entropy: u32, frame: u16, is_markable: bool) -> Self {
+        let flags = if is_markable { Self::ECN_CAPABLE } else { 0 };
+        Self { slot, leaf: to.leaf, exit: to.port, class, entropy, frame, flags, at: 0, port: 0, more: 0 }
+    }
+
+    /// Returns the descriptor of the pause frame in `slot`, of `frame` bytes. It stays on one link.
+    pub fn pause(slot: Slot, frame: u16) -> Self {
+        Self { flags: Self::PAUSE, ..Self::new(slot, Attachment::NONE, 0, 0, frame, false) }
+    }
+
     /// Turns into the descriptor of the next packet that shares the place in a queue; returns whether there is one.
     #[inline(always)]
     pub fn give_way(&mut self) -> bool {

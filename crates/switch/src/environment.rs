@@ -28,9 +28,8 @@ pub trait Packets {
     fn mark(&mut self, slot: Slot);
     /// Moves a packet to another class.
     fn set_class(&mut self, slot: Slot, class: u8);
-    /// Moves a packet to `class`, and cuts it to its headers. Returns the length of the frame after that, in bytes;
-    /// `None` if it has no payload to lose.
-    fn trim(&mut self, slot: Slot, class: u8) -> Option<u16>;
+    /// Moves a packet to `class`, and cuts it to its headers if it has a payload.
+    fn trim(&mut self, slot: Slot, class: u8) -> Trimmed;
     /// Removes a pause frame that has arrived. `None`: the packet is none.
     fn take_pause(&mut self, slot: Slot) -> Option<Pause>;
     /// Adds a pause frame.
@@ -71,6 +70,17 @@ pub trait Environment: Packets {
     fn set_host_timer(&mut self, host: u32, time: u64);
     /// Observes an event at the time [`Switches::now`]. Called only if [`RECORDED`](Environment::RECORDED).
     fn note(&mut self, switches: &Switches, event: Note<'_>);
+}
+
+/// Result of an attempt to cut a packet to its headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trimmed {
+    /// The frame has this many bytes left.
+    To(u16),
+    /// The packet has no payload to lose, and stays as it is.
+    Whole,
+    /// The packet has a payload, but its receiver could not tell that it was cut.
+    Impossible,
 }
 
 /// Role of a packet for NetRT's switches.

@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use selvedge_telemetry::{ByKind, DropReason, Drops, PacketKind};
 use selvedge_transport::netrt::Flow;
-use selvedge_units::Instant;
+use selvedge_units::{Instant, PortId};
 use selvedge_wire::Pause;
 use selvedge_wire::netrt::Message;
 
 use crate::busy_ports::NEVER;
 use crate::descriptor::{Descriptor, Slot};
-use crate::environment::{Environment, NetRtPacket, Note, Packets};
+use crate::environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
 use crate::forward::Forwarding;
 use crate::loss::LaneLoss;
 use crate::port::Egress;
@@ -38,6 +38,19 @@ pub struct Fabric<P> {
     booked: Vec<u64>,
     /// Packets that have reached their hosts.
     delivered: VecDeque<Delivery>,
+    /// Failures and repairs of links to come, latest first.
+    changes: Vec<Change>,
+}
+
+/// Failures and repairs of links at one time.
+#[derive(Clone)]
+pub struct Change {
+    /// Time.
+    pub at: Instant,
+    /// Ports at both ends of each link, and whether they are down from now on.
+    pub ports: Vec<(PortId, bool)>,
+    /// Routes from now on.
+    pub forwarding: Arc<Forwarding>,
 }
 
 /// Packet that has reached its host.
@@ -150,7 +163,15 @@ impl<P: Packets> Fabric<P> {
             },
             hosts,
             delivered: VecDeque::new(),
+            changes: Vec::new(),
         }
+    }
+
+    /// Sets the failures and repairs of links, latest first.
+    #[must_use]
+    pub fn with_changes(mut self, changes: Vec<Change>) -> Self {
+        self.changes = changes;
+        self
     }
 
     /// Takes a packet that `host` sends. It waits for the host's link if that is busy or paused.
@@ -172,7 +193,9 @@ impl<P: Packets> Fabric<P> {
 
     /// Returns the time of the next event; `None`: nothing happens until a host sends.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.world.agenda.peek().map(|Reverse(entry)| Instant::from_ps(entry.time))
+        let change = self.changes.last().map(|change| change.at);
+        let event = self.world.agenda.peek().map(|Reverse(entry)| Instant::from_ps(entry.time));
+        [change, event].into_iter().flatten().min()
     }
 
     /// Handles everything that happens until `now`.
@@ -182,6 +205,15 @@ impl<P: Packets> Fabric<P> {
 
     /// Handles everything that happens before `end`, up to `now`.
     fn advance(&mut self, now: Instant, end: u64) {
+        while let Some(change) = self.changes.pop_if(|change| change.at.as_ps() < end) {
+            self.handle_events(change.at, change.at.as_ps());
+            self.switches.set_forwarding(change.forwarding);
+            change.ports.iter().for_each(|&(port, down)| self.set_down(port.0, down));
+        }
+        self.handle_events(now, end);
+    }
+
+    fn handle_events(&mut self, now: Instant, end: u64) {
         while let Some(Reverse(entry)) = self.world.agenda.peek()
             && entry.time < end
             && let Some(Reverse(entry)) = self.world.agenda.pop()
@@ -192,10 +224,8 @@ impl<P: Packets> Fabric<P> {
         self.switches.now = self.switches.now.max(now);
     }
 
-    /// Takes the link at port `at` down, or up again, before anything else that happens at `now`. Both ends of a link
-    /// are to be told.
-    pub fn set_down(&mut self, now: Instant, at: u32, down: bool) {
-        self.advance(now, now.as_ps());
+    /// Takes the link at port `at` down, or up again, now. Both ends of a link are to be told.
+    pub fn set_down(&mut self, at: u32, down: bool) {
         if self.switches.extras[at].down == down {
             return;
         }
@@ -203,11 +233,6 @@ impl<P: Packets> Fabric<P> {
         self.switches.set_down(&mut self.world, at, down, is_lossy);
         let port = &self.switches.egress[at];
         if port.is_host { self.serve_host(port.owner) } else { self.book(port.owner) }
-    }
-
-    /// Makes all switches forward by these routes from now on.
-    pub fn set_forwarding(&mut self, forwarding: Arc<Forwarding>) {
-        self.switches.set_forwarding(forwarding);
     }
 
     /// Returns the switches, with the counters of their ports.
@@ -410,7 +435,7 @@ impl<P: Packets> Packets for World<P> {
     fn set_class(&mut self, slot: Slot, class: u8) {
         self.packets.set_class(slot, class);
     }
-    fn trim(&mut self, slot: Slot, class: u8) -> Option<u16> {
+    fn trim(&mut self, slot: Slot, class: u8) -> Trimmed {
         self.packets.trim(slot, class)
     }
     fn take_pause(&mut self, slot: Slot) -> Option<Pause> {

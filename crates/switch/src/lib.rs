@@ -22,6 +22,6 @@ pub mod switch;
 mod switches;
 pub mod trimming;
 
-pub use environment::{Environment, NetRtPacket, Note, Packets};
-pub use fabric::{Delivery, Fabric};
+pub use environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
+pub use fabric::{Change, Delivery, Fabric};
 pub use switches::{Params, Switches};

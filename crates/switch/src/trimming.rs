@@ -17,7 +17,7 @@ use selvedge_telemetry::DropReason;
 use selvedge_units::{Chance, Domain, PortId, Rng};
 
 use crate::descriptor::Descriptor;
-use crate::environment::{Environment, Note};
+use crate::environment::{Environment, Note, Trimmed};
 use crate::port::Egress;
 use crate::switches::Switches;
 
@@ -163,13 +163,17 @@ impl Switches {
         rules: &Rules,
     ) {
         let mut header = Descriptor { class: rules.class, ..*packet };
-        if let Some(frame) = env.trim(packet.slot, rules.class) {
-            header = header.trimmed(frame);
-            self.extras[out].trims += 1;
-            self.extras[at].note_loss(env.name(packet.slot), TRIMMED);
-            if E::RECORDED {
-                env.note(self, Note::Trimmed { at, out, before: packet });
+        match env.trim(packet.slot, rules.class) {
+            Trimmed::To(frame) => {
+                header = header.trimmed(frame);
+                self.extras[out].trims += 1;
+                self.extras[at].note_loss(env.name(packet.slot), TRIMMED);
+                if E::RECORDED {
+                    env.note(self, Note::Trimmed { at, out, before: packet });
+                }
             }
+            Trimmed::Whole => {}
+            Trimmed::Impossible => return self.drop_packet(env, at, packet.slot, DropReason::BufferFull),
         }
         match self.find_room(env, switch, at, out, &header) {
             Ok(()) => self.wait_there(env, switch, at, out, &header),

@@ -22,6 +22,17 @@ pub enum PacketKind {
 impl PacketKind {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Data, Self::Ack, Self::Pause, Self::Cnp, Self::NetRt];
+
+    /// Returns the kind's name in counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::Pause => "pause",
+            Self::Cnp => "cnp",
+            Self::NetRt => "netrt",
+        }
+    }
 }
 
 /// One value for each kind of packets.

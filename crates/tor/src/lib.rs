@@ -25,7 +25,7 @@
 
 mod egress;
 mod names;
-mod packet;
+pub mod packet;
 mod settings;
 mod store;
 #[cfg(test)]

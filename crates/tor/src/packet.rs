@@ -19,13 +19,17 @@ const ENTROPY: u16 = 0xc000;
 
 /// The headers of a RoCEv2 packet, up to its BTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Headers {
-    pub(crate) source: IpAddr,
-    pub(crate) destination: IpAddr,
-    pub(crate) dscp: u8,
+pub struct Headers {
+    /// Address of the sender.
+    pub source: IpAddr,
+    /// Address of the receiver.
+    pub destination: IpAddr,
+    /// DSCP, 6 bits.
+    pub dscp: u8,
     /// UDP destination port.
-    pub(crate) port: u16,
-    pub(crate) bth: Bth,
+    pub port: u16,
+    /// Base transport header.
+    pub bth: Bth,
     /// Offset of the UDP header.
     udp_at: usize,
     /// Offset behind the ICRC.
@@ -35,7 +39,7 @@ pub(crate) struct Headers {
 impl Headers {
     /// Reads the headers of an IP packet; `None` if it is no whole RoCEv2 packet: another protocol, a fragment, IP
     /// options, a wrong length.
-    pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
+    pub fn parse(packet: &[u8]) -> Option<Self> {
         let (source, destination, dscp, udp_at, datagram): (IpAddr, IpAddr, _, _, _) = match packet.first()? >> 4 {
             4 => {
                 let (ip, datagram) = Ipv4::parse(packet).ok().filter(|(ip, _)| ip.protocol == Ipv4::UDP)?;
@@ -54,24 +58,24 @@ impl Headers {
     }
 
     /// Returns the bytes between BTH and ICRC.
-    pub(crate) fn content<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+    pub fn content<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
         packet.get(self.udp_at + Udp::LENGTH + Bth::LENGTH..self.end - Icrc::LENGTH).unwrap_or_default()
     }
 
     /// Returns whether the ICRC is right.
-    pub(crate) fn is_intact(&self, packet: &[u8]) -> bool {
+    pub fn is_intact(&self, packet: &[u8]) -> bool {
         let sent = packet.get(self.end - Icrc::LENGTH..self.end);
         sent.is_some() && icrc(packet, self.udp_at, self.end - Icrc::LENGTH).as_ref().map(|crc| &crc[..]) == sent
     }
 
     /// Returns the flow's queue pair: software RNICs of one host number theirs separately, and differ in the port.
-    pub(crate) fn queue_pair(&self) -> QpNumber {
+    pub fn queue_pair(&self) -> QpNumber {
         QpNumber(self.bth.destination.0 | u32::from(self.port - PORTS.start) << 24)
     }
 
     /// Returns the number of PSNs that a request of a reliable connection takes where full packets have `path_mtu`
     /// bytes; `None` for packets whose order is not tracked.
-    pub(crate) fn psns(&self, packet: &[u8], path_mtu: u32) -> Option<u32> {
+    pub fn psns(&self, packet: &[u8], path_mtu: u32) -> Option<u32> {
         let length = match self.bth.opcode {
             operation::READ_REQUEST => Reth::parse(self.content(packet)).ok()?.0.length,
             _ => 0,
@@ -80,7 +84,7 @@ impl Headers {
     }
 
     /// Returns the path MTU that a packet shows, in bytes: the first or a middle one of a message is full.
-    pub(crate) fn path_mtu(&self, packet: &[u8]) -> Option<u32> {
+    pub fn path_mtu(&self, packet: &[u8]) -> Option<u32> {
         use operation::*;
         let is_full = [SEND_FIRST, SEND_MIDDLE, WRITE_FIRST, WRITE_MIDDLE];
         let length = self.content(packet).len();

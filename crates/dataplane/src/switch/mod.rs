@@ -18,7 +18,9 @@ mod direct;
 mod directory;
 mod driver;
 mod engine;
+mod fabric;
 mod frame;
+mod frames;
 mod pause;
 pub mod ports;
 #[cfg(test)]
@@ -31,6 +33,7 @@ pub use direct::Direct;
 pub use directory::{Directory, Route};
 pub use driver::{Outcome, Running};
 pub use engine::{Arrival, Engine, Leaving};
+pub use fabric::{FabricEngine, Parts};
 pub use frame::{Facts, Ip, mark};
 pub use pause::pause_frame;
 pub use trim::{can_be_trimmed, trim};

@@ -7,7 +7,7 @@ use selvedge_nic::REQUESTS;
 use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
 use selvedge_switch::loss::LaneLoss;
 use selvedge_switch::port::Egress;
-use selvedge_switch::{Environment, NetRtPacket, Note, Packets, Switches};
+use selvedge_switch::{Environment, NetRtPacket, Note, Packets, Switches, Trimmed};
 use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
@@ -115,10 +115,10 @@ impl<const RECORDED: bool> Packets for Edge<RECORDED> {
         self.pool.get_mut(slot).class = class;
     }
 
-    fn trim(&mut self, slot: Slot, class: u8) -> Option<u16> {
+    fn trim(&mut self, slot: Slot, class: u8) -> Trimmed {
         let packet = self.pool.get_mut(slot);
         packet.class = class;
-        packet.trim().then_some(packet.frame)
+        if packet.trim() { Trimmed::To(packet.frame) } else { Trimmed::Whole }
     }
 
     fn take_pause(&mut self, slot: Slot) -> Option<Pause> {

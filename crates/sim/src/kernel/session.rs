@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use selvedge_switch::Change;
 use selvedge_telemetry::{FlowRow, RunRecord};
 use selvedge_units::{Bytes, HostId, Instant};
 
@@ -15,7 +16,6 @@ use super::schedule::WindowSchedule;
 use super::window::{Parallel, WindowSlice};
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::rack::Change;
 use crate::workload::{FlowSpec, LARGEST_FLOW, Workload, WorkloadConfig};
 
 /// Flow to inject into a [`Session`].

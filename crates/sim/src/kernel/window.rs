@@ -12,6 +12,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use selvedge_switch::Change;
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
 use selvedge_units::{Bytes, Duration, Instant};
 
@@ -25,7 +26,6 @@ use super::stall::StallLimits;
 use super::worker_pool::WorkerPool;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::rack::Change;
 use crate::record::{Event, Focus, Recorder};
 use crate::workload::schedule::Executor;
 

@@ -105,7 +105,7 @@ pub(crate) fn torment_switches(bytes: &[u8]) {
         match action % 16 {
             0 => {
                 let at = u32::from(script.byte()) % ports;
-                [at, peers[at as usize]].into_iter().for_each(|port| fabric.set_down(now, port, action < 0x40));
+                [at, peers[at as usize]].into_iter().for_each(|port| fabric.set_down(port, action < 0x40));
             }
             1 => now = fabric.poll_timeout().unwrap_or(now).max(now),
             2 => {
@@ -124,7 +124,7 @@ pub(crate) fn torment_switches(bytes: &[u8]) {
         fabric.handle_timeout(now);
         take(&mut fabric, &mut seen, is_netrt);
     }
-    (0..ports).for_each(|port| fabric.set_down(now, port, false));
+    (0..ports).for_each(|port| fabric.set_down(port, false));
     let mut events = 0;
     while let Some(time) = fabric.poll_timeout() {
         fabric.handle_timeout(time);

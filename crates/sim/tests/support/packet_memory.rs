@@ -1,7 +1,7 @@
 //! Memory of packets, for switches without the simulator's kernel.
 
 use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
-use selvedge_switch::{NetRtPacket, Packets};
+use selvedge_switch::{NetRtPacket, Packets, Trimmed};
 use selvedge_telemetry::PacketKind;
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Bytes, HostId, Instant, mix64};
@@ -86,10 +86,10 @@ impl Packets for Memory {
     fn set_class(&mut self, slot: Slot, class: u8) {
         self.at_mut(slot).class = class;
     }
-    fn trim(&mut self, slot: Slot, class: u8) -> Option<u16> {
+    fn trim(&mut self, slot: Slot, class: u8) -> Trimmed {
         let packet = self.at_mut(slot);
         packet.class = class;
-        packet.trim().then_some(packet.frame)
+        if packet.trim() { Trimmed::To(packet.frame) } else { Trimmed::Whole }
     }
     fn take_pause(&mut self, slot: Slot) -> Option<Pause> {
         if let Repr::Pause(pause) = self.take(slot).repr { Some(pause) } else { None }

@@ -50,17 +50,13 @@ fn compare(scene: &Scene) -> Outcome {
     let (outcome, events) = scene.record_unchecked(&focus);
     let (sent, expected) = recorded(&events);
     let end = outcome.record.end;
-    let Rack { switches, losses, attachments, mut changes, .. } = scene.rack();
+    let Rack { switches, losses, attachments, changes, .. } = scene.rack();
     let memory = Memory::new(attachments);
-    let mut fabric = Fabric::new(switches, losses, memory);
+    let mut fabric = Fabric::new(switches, losses, memory).with_changes(changes);
     let mut arrived: Vec<Arrival> = Vec::new();
     let mut sent = sent.into_iter().peekable();
     loop {
         let next = sent.peek().map_or(end, |(at, ..)| *at);
-        while let Some(change) = changes.pop_if(|change| change.at <= next) {
-            change.ports.iter().for_each(|&(port, down)| fabric.set_down(change.at, port.0, down));
-            fabric.set_forwarding(change.forwarding);
-        }
         match sent.next() {
             Some((at, host, packet)) => {
                 let descriptor = fabric.packets_mut().put(packet);

@@ -13,8 +13,8 @@ mod visit_order;
 
 use std::sync::Arc;
 
-use selvedge_switch::Switches;
 use selvedge_switch::forward::Forwarding;
+use selvedge_switch::{Change, Switches};
 use selvedge_units::PortId;
 
 use self::classes::Classes;
@@ -34,7 +34,6 @@ use super::window::Parallel;
 use crate::config::{BalancingConfig, SimConfig};
 use crate::error::{ConfigError, Library};
 use crate::fault::link_events;
-use crate::rack::Change;
 use crate::topology::{Graph, Routes};
 use crate::workload::Workload;
 

@@ -1,0 +1,137 @@
+//! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
+
+use selvedge_switch::descriptor::Attachment;
+use selvedge_switch::loss::LaneLoss;
+use selvedge_switch::{Change, Fabric, Switches};
+use selvedge_telemetry::{DropReason, PacketKind};
+use selvedge_units::Instant;
+use selvedge_wire::{Pause, Pfc};
+
+use super::engine::{Arrival, Engine, Leaving};
+use super::frames::Frames;
+
+/// Bytes that may wait for the link of a host; frames beyond are dropped, as behind the queue of an interface.
+const MOST_WAITING: u64 = 4 << 20;
+
+/// Switches of a network, their links, and those to hosts.
+pub struct Parts {
+    /// Switches and ports; the ports of hosts come first.
+    pub switches: Switches,
+    /// Loss of the links into each port, by port.
+    pub losses: Vec<Option<Box<LaneLoss>>>,
+    /// Place of each host, by number.
+    pub attachments: Vec<Attachment>,
+    /// Class of each priority.
+    pub class_of: [u8; 8],
+    /// Failures and repairs of links, latest first.
+    pub changes: Vec<Change>,
+    /// Names of the ports, as in results, by number.
+    pub names: Vec<String>,
+}
+
+/// Engine of a network's switches: queues, buffers, marks, trims, pauses, losses and routes are those of the simulator,
+/// and links take their time.
+pub struct FabricEngine {
+    fabric: Fabric<Frames>,
+    class_of: [u8; 8],
+    names: Vec<String>,
+    /// Frame that was lent last.
+    lent: Vec<u8>,
+    /// Frames that hosts have sent while too many waited for their links, and forged messages between switches.
+    refused: u64,
+    forged: u64,
+}
+
+impl FabricEngine {
+    /// Creates the engine of a network that begins at time zero.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { switches, losses, attachments, mut class_of, changes, names } = parts;
+        let netrt = (!switches.tors.is_empty()).then_some(switches.params.netrt_class);
+        // That class belongs to switches alone.
+        let data = switches.params.data_classes.trailing_zeros() as u8;
+        for class in class_of.iter_mut().filter(|class| netrt == Some(**class)) {
+            *class = data;
+        }
+        let frames = Frames::new(attachments, netrt.is_some());
+        let fabric = Fabric::new(switches, losses, frames).with_changes(changes);
+        Self { fabric, class_of, names, lent: Vec::new(), refused: 0, forged: 0 }
+    }
+}
+
+impl Engine for FabricEngine {
+    fn handle_packet(&mut self, now: Instant, arrival: Arrival<'_>) {
+        let Arrival { from, to, facts, frame } = arrival;
+        let [from, to] = [from, to].map(|port| port as u32);
+        if self.fabric.backlog(from) + u64::from(facts.bytes) > MOST_WAITING {
+            self.refused += 1;
+            return;
+        }
+        let class = self.class_of[usize::from(facts.class & 7)];
+        match self.fabric.packets_mut().put([from, to], frame, facts, class) {
+            Some(packet) => self.fabric.handle_packet(now, from, &packet),
+            None => self.forged += 1,
+        }
+    }
+
+    fn handle_pause(&mut self, now: Instant, port: usize, pause: &Pfc) {
+        let mut left = pause.classes;
+        while left != 0 {
+            // Priorities with one time are one pause.
+            let quanta = pause.quanta[left.trailing_zeros() as usize];
+            let together = (0..8).filter(|p| left >> p & 1 == 1 && pause.quanta[*p] == quanta);
+            let (priorities, classes) = together
+                .fold((0_u8, 0_u8), |(priorities, classes), p| (priorities | 1 << p, classes | 1 << self.class_of[p]));
+            left &= !priorities;
+            let packet = self.fabric.packets_mut().pause(Pause { classes, quanta });
+            self.fabric.handle_packet(now, port as u32, &packet);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Leaving<'_>> {
+        self.fabric.handle_timeout(now);
+        let delivery = self.fabric.poll_transmit()?;
+        let frames = self.fabric.packets_mut();
+        let frame = frames.take(delivery.packet.slot)?;
+        frames.reuse(std::mem::replace(&mut self.lent, frame));
+        Some(Leaving { port: delivery.host as usize, frame: &self.lent })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.fabric.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.fabric.handle_timeout(now);
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64)) {
+        each("", "refused", self.refused);
+        each("", "forged", self.forged);
+        each("", "marks", self.fabric.marks());
+        for kind in PacketKind::ALL {
+            for reason in DropReason::ALL {
+                let count = self.fabric.drops()[kind].by_reason[reason as usize];
+                if count > 0 {
+                    each(kind.name(), reason.name(), count);
+                }
+            }
+        }
+        let switches = self.fabric.switches();
+        for (at, name) in (0..).zip(&self.names) {
+            let (port, extra) = (&switches.egress[at], &switches.extras[at]);
+            let peak = switches.lines_of(at).iter().map(|line| line.peak).sum();
+            let paused = extra.paused_time(switches.now).as_ps() / 1_000_000;
+            for (what, count) in [
+                ("frames", port.frames),
+                ("bytes", port.bytes),
+                ("peak_bytes", peak),
+                ("drops", extra.drops),
+                ("trims", extra.trims),
+                ("pauses", extra.pauses_sent),
+                ("paused_us", paused),
+            ] {
+                each(name, what, count);
+            }
+        }
+    }
+}
