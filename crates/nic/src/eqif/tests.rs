@@ -290,7 +290,7 @@ fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
 fn answers_of_tunnels_that_wait_are_looked_at_once() {
     let params = NicParams { data_classes: 0b11, ..speaking(SHARE, SHARE, None) };
     let mut nic = Nic::new(HostId(0), &params);
-    let control = Control { flags: Flags::NONE, number: 0, pull: 0, busy: 0 };
+    let control = Control { flags: Flags::NONE, number: 0, pull: 0, busy: 0, eqif: 0 };
     let mut expected = Vec::new();
     let mut packet = Packet::BLANK;
     for turn in 0..2_000u32 {
