@@ -2558,6 +2558,8 @@ class RdmaEqif(Part):
 
     Args:
         back_pressure: Means of slowing the engine down.
+        delay: Time from the EQIF's decision until the engine acts on it: on a CNP, a PAUSE, or the end of a
+            PAUSE. At most 1ms. Default: 0s; the paper calls the delay constant (section 6) and gives no value.
         engine_rate: Rate at which the engine hands packets to the EQIF. Default: "auto", the hosts' line rate;
             "off": at once.
         service: Service of the tunnels. Default: "auto", as `ordered` says.
@@ -2568,6 +2570,7 @@ class RdmaEqif(Part):
     _tag = ''
     _keys: ClassVar[dict[str, tuple[str, str]]] = {
         'back_pressure': ('back-pressure', 'kind'),
+        'delay': ('delay', ''),
         'engine_rate': ('engine-rate', ''),
         'service': ('service', ''),
         'share': ('share', ''),
@@ -2577,6 +2580,7 @@ class RdmaEqif(Part):
         self,
         *,
         back_pressure: "Cnp" | "Pause" | Literal["auto"] | Mapping[str, Any] | None = None,
+        delay: str | None = None,
         engine_rate: str | None = None,
         service: Literal["auto"] | Literal["ordered"] | Literal["unordered"] | Literal["unreliable"] | None = None,
         share: "Share" | Mapping[str, Any] | None = None,
@@ -2584,6 +2588,7 @@ class RdmaEqif(Part):
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
             back_pressure=back_pressure,
+            delay=delay,
             engine_rate=engine_rate,
             service=service,
             share=share,

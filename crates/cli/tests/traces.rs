@@ -1,11 +1,12 @@
 //! Tests of traces with other programs: tshark dissects every packet, Perfetto's rules hold, and both files are
 //! byte-identical for any number of threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use selvedge_wire::eqds::Body;
 use selvedge_wire::tcp::{Flags, TcpDatagram};
 use selvedge_wire::{Content, Frame, Opcode, Roce};
 use serde_json::Value;
@@ -272,6 +273,59 @@ fn tshark_dissects_what_melo_and_netrt_add() {
         assert_eq!(sent.len() as u64, hops[series], "{series}: every packet on every hop");
         let added = tshark(&capture, &["-Y", added]).expect("tshark runs again");
         assert!(added.len() > 10, "{series}: {} of those", added.len());
+    }
+}
+
+/// Two stacks of each host, each with an EQIF of its own.
+const TUNNELS: &str = r#"
+title = "tunnels"
+seeds = 1
+[topology.leaf-spine]
+leaves = 2
+spines = 2
+hosts-per-leaf = 2
+host-link = { rate = "40Gbps", delay = "1us" }
+spine-link = { rate = "40Gbps", delay = "1us" }
+[[workload.incast]]
+receiver = 0
+senders = 3
+size = "300KB"
+[[workload.incast]]
+receiver = 0
+senders = 3
+size = "300KB"
+[beside]
+workloads = ["incast[0]"]
+[[series]]
+name = "stacks"
+preset = "irn+eqds"
+set.'transport.eqds.eqif' = { tcp = {}, rdma = {} }
+[[series]]
+name = "native"
+preset = "eqds"
+"#;
+
+/// Checks that the sender ID of headers tells the tunnels between two hosts apart, in both directions.
+#[test]
+fn tunnels_are_told_apart_by_hosts_and_sender_ids() {
+    let arguments = ["--trace", "all", "--trace-payload"];
+    let traced = Traced::run_scenario("tunnels", TUNNELS, &arguments);
+    for (series, expected) in [("stacks", vec![1, 2]), ("native", vec![0])] {
+        let (mut data, mut control) = (BTreeSet::new(), BTreeSet::new());
+        for packet in packets(&fs::read(traced.capture(series)).expect("a capture")) {
+            let Ok((Frame { content: Content::Eqds(datagram), .. }, _)) = Frame::parse(&packet) else { continue };
+            let (source, destination) = (datagram.envelope.source, datagram.envelope.destination);
+            match datagram.body {
+                Body::Data(header) => data.insert((source, destination, header.sender)),
+                Body::Control(header) => control.insert((destination, source, header.sender)),
+            };
+        }
+        assert_eq!(data, control, "{series}: control packets name the tunnel that they are about");
+        let hosts: BTreeSet<_> = data.iter().map(|&(source, destination, _)| (source, destination)).collect();
+        let tunnels: Vec<_> =
+            hosts.iter().flat_map(|&(from, to)| expected.iter().map(move |&sender| (from, to, sender))).collect();
+        assert_eq!(data.into_iter().collect::<Vec<_>>(), tunnels, "{series}");
+        assert!(hosts.len() >= 3, "{series}: {hosts:?}");
     }
 }
 

@@ -324,7 +324,7 @@ fn a_datagram_over_ipv6_has_a_checksum() {
 fn engines_flags_survive_the_way_through_a_report() {
     for bits in 0..=u8::MAX {
         let flags = eqds::Flags::from_bits(bits);
-        let control = eqds::Control { flags, number: 1, pull: 2, busy: 3 };
+        let control = eqds::Control { flags, number: 1, pull: 2, busy: 3, eqif: 0 };
         let back = Report::of(&control).control(Flags::of_report(flags));
         let types = eqds::Flags::RTS.with(eqds::Flags::RST);
         assert_eq!(back.flags.bits(), bits & !types.bits(), "RTS and RST are types");

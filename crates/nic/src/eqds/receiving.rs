@@ -36,13 +36,15 @@ pub(crate) struct Origin {
     qp: QpNumber,
     slot: u32,
     entropy: u32,
+    eqif: u8,
 }
 
 impl Origin {
     #[inline]
     pub(crate) fn of(packet: &Packet) -> Self {
-        let Packet { sent_at, src, qp, slot, entropy, .. } = *packet;
-        Self { sent_at, src, qp, slot, entropy }
+        let Packet { sent_at, src, qp, slot, entropy, repr, .. } = *packet;
+        let eqif = if let Repr::EqdsData(Data { eqif, .. }) = repr { eqif } else { NATIVE };
+        Self { sent_at, src, qp, slot, entropy, eqif }
     }
 }
 
@@ -440,7 +442,7 @@ pub(crate) fn control_packet(
         frame: eqds.control_frame,
         class: params.ack_class,
         ecn: Ecn::NotCapable,
-        repr: Repr::EqdsControl(control),
+        repr: Repr::EqdsControl(Control { eqif: to.eqif, ..control }),
     }
 }
 

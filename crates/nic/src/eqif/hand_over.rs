@@ -25,10 +25,25 @@ pub(super) struct Engine {
     /// Earliest entry of the engine in the heap of deadlines.
     armed: Instant,
     paused: bool,
+    /// Whether the EQIF's last PAUSE, which may not have reached the engine, has not ended.
+    told_to_pause: bool,
+    /// Signals from the EQIF that have not reached the engine, each with the time when it will.
+    signals: VecDeque<(Instant, Signal)>,
     /// Queue pair of the last CNP, and its time, indexed by slot.
     cnps: Vec<(QpNumber, Instant)>,
     /// Time of the last CNP, by queue pair of an application.
     cnps_of_verbs: BTreeMap<QpNumber, Instant>,
+}
+
+/// Back-pressure on its way from the EQIF to the engine.
+#[derive(Clone, Copy, Debug)]
+enum Signal {
+    /// The beginning of a PAUSE, or its end.
+    Pause(bool),
+    /// A CNP to a queue pair of a flow, by its slot.
+    Cnp(u32, QpNumber),
+    /// A CNP to a queue pair of an application.
+    CnpOfVerbs(QpNumber),
 }
 
 impl Engine {
@@ -40,6 +55,8 @@ impl Engine {
             free_at: Instant::ZERO,
             armed: UNARMED,
             paused: false,
+            told_to_pause: false,
+            signals: VecDeque::new(),
             cnps: Vec::new(),
             cnps_of_verbs: BTreeMap::new(),
         }
@@ -172,7 +189,8 @@ impl Nic {
     /// Lets the RDMA engine hand over the packets that it has time for, unless it is paused.
     pub(super) fn run_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(rdma) = &eqif.rdma else { return };
-        while self.engine_may_go(cx.now) {
+        self.hear_signals(cx);
+        while self.engine_may_go(cx, rdma.delay) {
             let Some(packet) = self.poll_engine(cx, params) else { continue };
             let Some(eqifs) = &mut self.eqifs else { return };
             if let Setting::Value(rate) = rdma.engine_rate {
@@ -187,23 +205,75 @@ impl Nic {
     }
 
     /// Returns whether the engine has a packet to send and may send it; if only time lacks, a deadline is set.
-    fn engine_may_go(&mut self, now: Instant) -> bool {
+    fn engine_may_go(&mut self, cx: &mut Cx<'_>, delay: Duration) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
-        let (engine, pauses) = (&mut eqifs.engine, eqifs.backlog.pauses());
-        eqifs.stats.pauses += u64::from(pauses && !engine.paused);
-        engine.paused = pauses;
-        if pauses || engine.is_idle() {
+        let pauses = eqifs.backlog.pauses();
+        if pauses != eqifs.engine.told_to_pause {
+            eqifs.engine.told_to_pause = pauses;
+            self.signal(cx, delay, Signal::Pause(pauses));
+        }
+        let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return false };
+        if engine.paused || engine.is_idle() {
             return false;
         }
         let at = engine.free_at;
-        if at <= now {
+        if at <= cx.now {
             return true;
         }
+        self.wake_engine(at);
+        false
+    }
+
+    /// Lets the engine act at `at` at the latest.
+    fn wake_engine(&mut self, at: Instant) {
+        let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return };
         if at < engine.armed {
             engine.armed = at;
             self.arm_tunnel(at, ENGINE);
         }
-        false
+    }
+
+    /// Sends a signal to the engine, which it reaches after `delay`.
+    fn signal(&mut self, cx: &mut Cx<'_>, delay: Duration, signal: Signal) {
+        if delay.is_zero() {
+            return self.on_signal(cx, signal);
+        }
+        let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return };
+        let at = cx.now + delay;
+        engine.signals.push_back((at, signal));
+        self.wake_engine(at);
+    }
+
+    /// Handles the signals that have reached the engine.
+    fn hear_signals(&mut self, cx: &mut Cx<'_>) {
+        while let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut()
+            && let Some(&(at, signal)) = engine.signals.front()
+        {
+            if at > cx.now {
+                return self.wake_engine(at);
+            }
+            engine.signals.pop_front();
+            self.on_signal(cx, signal);
+        }
+    }
+
+    /// Handles a signal at the engine.
+    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        match signal {
+            Signal::Pause(paused) => {
+                if let Some(EqifSet { engine, stats, .. }) = self.eqifs.as_deref_mut() {
+                    engine.paused = paused;
+                    stats.pauses += u64::from(paused);
+                }
+            }
+            Signal::CnpOfVerbs(qp) => self.slow_down(cx, qp),
+            Signal::Cnp(slot, qp) => {
+                if let Some(state) = self.sender_at(slot, qp) {
+                    state.sender.on_cnp(cx);
+                    self.refresh(slot, cx.now);
+                }
+            }
+        }
     }
 
     /// Returns the engine's next packet; `None` if the queue pair whose turn it was has nothing to send.
@@ -257,11 +327,7 @@ impl Nic {
             return;
         }
         stats.cnps += 1;
-        if is_of_verbs {
-            self.slow_down(cx, packet.qp);
-        } else if let Some(state) = self.sender_at(packet.slot, packet.qp) {
-            state.sender.on_cnp(cx);
-            self.refresh(packet.slot, cx.now);
-        }
+        let cnp = if is_of_verbs { Signal::CnpOfVerbs(packet.qp) } else { Signal::Cnp(packet.slot, packet.qp) };
+        self.signal(cx, rdma.delay, cnp);
     }
 }

@@ -285,12 +285,35 @@ fn a_paused_engine_goes_on_and_its_answers_wait_with_it() {
     assert_eq!(world.nics[0].stats().timeouts, 0);
 }
 
+/// The engine hands over for as long as a PAUSE takes to arrive, and resumes as much later.
+#[test]
+fn a_pause_takes_effect_after_a_delay() {
+    let run = |delay: Duration| {
+        let change = |eqds: &mut EqdsConfig| eqds.eqif.rdma.as_mut().expect("an RDMA EQIF").delay = delay;
+        let mut world = World::new(speaking_with(None, SHARE, None, change), 3, 0);
+        world.flow(0, 2, Bytes::new(4_000_000), false);
+        world.flow(1, 2, Bytes::new(4_000_000), false);
+        world.run(END);
+        assert_eq!((world.completions, world.nics[0].stats().timeouts), (2, 0), "{delay}");
+        *world.nics[0].eqif_totals().expect("EQIFs")
+    };
+    let at_once = run(Duration::ZERO);
+    for us in [5, 20] {
+        let delay = Duration::from_us(us);
+        let totals = run(delay);
+        assert!(totals.pauses > 0 && totals.dropped == 0, "{totals:?}");
+        // Half of the link's rate leaves meanwhile, on average.
+        let (more, most) = (totals.peak - at_once.peak, RATE.amount_in(delay));
+        assert!(more * 4 >= most && more <= most + Bytes::new(1_200), "{delay}: {more} of {most}");
+    }
+}
+
 /// However many control packets of tunnels wait, a further one costs the same.
 #[test]
 fn answers_of_tunnels_that_wait_are_looked_at_once() {
     let params = NicParams { data_classes: 0b11, ..speaking(SHARE, SHARE, None) };
     let mut nic = Nic::new(HostId(0), &params);
-    let control = Control { flags: Flags::NONE, number: 0, pull: 0, busy: 0 };
+    let control = Control { flags: Flags::NONE, number: 0, pull: 0, busy: 0, eqif: 0 };
     let mut expected = Vec::new();
     let mut packet = Packet::BLANK;
     for turn in 0..2_000u32 {

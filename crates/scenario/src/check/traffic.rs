@@ -2,7 +2,8 @@
 
 use selvedge_sim::Network;
 use selvedge_sim::topology::Graph;
-use selvedge_sim::workload::WorkloadSummary;
+use selvedge_sim::workload::{Measure, WorkloadSummary};
+use selvedge_units::words::plural;
 use selvedge_units::{Duration, Setting};
 
 use super::Finding;
@@ -19,9 +20,36 @@ pub(crate) fn check_traffic(
 ) -> Result<Vec<Finding>, Finding> {
     let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
     let mut findings = check_repeats(&scenario.workload, workloads, scenario.stop.flows);
+    findings.extend(check_middle(scenario, workloads));
+    findings.extend(check_all_beside(scenario, workloads));
     findings.extend(check_priorities(scenario, &priorities, workloads)?);
     findings.extend(check_accounts(scenario, network, &priorities)?);
     Ok(findings)
+}
+
+/// Warns about a middle of flows by number where flows have no number beforehand: these are all measured.
+fn check_middle(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Option<Finding> {
+    let Measure::Middle(part) = scenario.measure else { return None };
+    let following: Vec<&str> = workloads.iter().filter(|one| one.follows).map(|one| one.key.as_str()).collect();
+    let [first, more @ ..] = &following[..] else { return None };
+    if part.get() == 1.0 {
+        return None;
+    }
+    let others =
+        if more.is_empty() { String::new() } else { format!(" and {}", plural(more.len() as u64, "other workload")) };
+    let message = format!(
+        "flows of workload.{first}{others} start after others, so that they have no number beforehand, and are all measured; to leave \
+         out their beginning, measure those that start in a window of time, as in measure.window = {{ from = \"1ms\" }}"
+    );
+    Some(Finding::new("measure.middle", message))
+}
+
+/// Warns where TCP beside the transport sends everything, so that the series' transport sends nothing.
+fn check_all_beside(scenario: &Scenario, workloads: &[WorkloadSummary]) -> Option<Finding> {
+    let which = scenario.beside.as_ref()?.which(workloads).ok()?;
+    let message = "all workloads use the TCP of [beside], so that the series' own transport sends nothing: leave out \
+                   those that the transport shall send, or write the TCP into [transport.tcp]";
+    which.iter().all(|&beside| beside).then(|| Finding::new("beside.workloads", message))
 }
 
 /// Returns the time over which flows start, or may start, after checking it.

@@ -107,7 +107,9 @@ fn what_netrt_can_never_have_of_a_buffer_is_warned_about() {
 
 #[test]
 fn tcp_beside_tcp_has_settings_of_its_own() {
-    let text = extended("[beside]\nworkloads = ['poisson']\nclass = 1\ntcp = { min-rto = '1ms' }\n");
+    let text = extended(
+        "[workload.incast]\nsenders = 2\nsize = '1MB'\n[beside]\nworkloads = ['poisson']\nclass = 1\ntcp = { min-rto = '1ms' }\n",
+    );
     let changes = Changes { series: Some("tcp".into()), ..with_sets(&["transport.tcp.min-rto='2ms'"]) };
     let plan = plan(&text, &changes).expect("both are valid");
     assert_eq!(plan.warnings, [""; 0]);
@@ -115,6 +117,43 @@ fn tcp_beside_tcp_has_settings_of_its_own() {
     let beside = scenario.beside.as_ref().map(|beside| beside.tcp.min_rto);
     let ms = |ms| Setting::Value(Duration::from_ms(ms));
     assert_eq!((beside, transport.tcp.map(|tcp| tcp.min_rto)), (Some(ms(1)), Some(ms(2))));
+}
+
+#[test]
+fn a_middle_of_flows_that_follow_others_is_warned_about() {
+    let warnings = |workloads: &str, measure: &str| {
+        let text = format!("measure = {measure}\n{}", extended(workloads));
+        plan(&text, &Changes::default()).expect("the scenario is valid").warnings
+    };
+    let repeated = "[workload.incast]\nsenders = 2\nsize = '1MB'\nrepeat = 3\n";
+    let others = "[workload.closed-loop]\nsizes = { fixed = '1MB' }\n[workload.verbs]\nsizes = { fixed = '4KB' }\n";
+    let said = |warnings: &[String]| warnings.concat();
+    for (workloads, whose) in [
+        (repeated.to_owned(), "flows of workload.incast start after others"),
+        (format!("{repeated}{others}"), "flows of workload.incast and 2 other workloads start after others"),
+    ] {
+        let found = warnings(&workloads, "{ middle = 0.8 }");
+        let [warning] = &found[..] else { panic!("one warning: {found:?}") };
+        assert!(warning.contains("measure.middle") && warning.contains(whose), "{warning}");
+        assert!(warning.contains("measure.window"), "{warning}");
+    }
+    assert_eq!(said(&warnings(repeated, "{ middle = 1 }")), "", "all are measured anyway");
+    assert_eq!(said(&warnings(repeated, "{ window = { from = '1us' } }")), "");
+    let timed = format!("{repeated}interval = '1ms'\n");
+    assert_eq!(said(&warnings(&timed, "{ middle = 0.8 }")), "", "repetitions at given times have numbers");
+}
+
+#[test]
+fn a_transport_that_sends_nothing_is_warned_about() {
+    let warnings = |workloads: &str| {
+        let text =
+            extended(&format!("[workload.incast]\nsenders = 2\nsize = '1MB'\n[beside]\nworkloads = [{workloads}]\n"));
+        plan(&text, &Changes::default()).expect("the scenario is valid").warnings
+    };
+    assert_eq!(warnings("'incast'"), [""; 0]);
+    let found = warnings("'incast', 'poisson'");
+    let [warning] = &found[..] else { panic!("one warning: {found:?}") };
+    assert!(warning.contains("beside.workloads: all workloads use the TCP of [beside]"), "{warning}");
 }
 
 #[test]

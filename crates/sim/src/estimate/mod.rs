@@ -4,7 +4,8 @@
 //!    flows begin; the rest is scaled.
 //! 2. *Packets.* A flow has as many data packets as its size needs; each crosses the links of its path, and the answers
 //!    that its scheme sends cross as many on the way back ([`stack::Stack`]).
-//! 3. *A stop time* cuts off the traffic that the links of senders and receivers cannot carry until then.
+//! 3. *A stop time* cuts off the traffic that the links of senders and receivers cannot carry until then, and what
+//!    begins after other traffic that takes so long.
 //! 4. *Memory* is the bytes of tables per host, switch, port and open flow, and of packets in flight ([`memory`]).
 //!
 //! Retransmissions, pause frames and congestion notifications are not counted: they depend on what happens.

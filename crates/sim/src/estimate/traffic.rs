@@ -1,7 +1,7 @@
 //! Estimate of what workloads will send.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use selvedge_units::{Duration, HostId, Instant};
 
@@ -61,6 +61,8 @@ struct Counting<'a> {
     stacks: &'a [Stack],
     stop_s: Option<f64>,
     sums: Sums,
+    /// Flows that wait for others.
+    waiting: f64,
     open_bytes: f64,
     window: Option<f64>,
     is_cut: bool,
@@ -74,12 +76,14 @@ impl Traffic {
             stacks,
             stop_s: stop_s(config),
             sums: Sums::new(config.paths.graph().hosts.len()),
+            waiting: 0.0,
             open_bytes: 0.0,
             window: Some(0.0),
             is_cut: false,
         };
         counting.add_streams(workload);
         counting.add_triggered(workload);
+        counting.add_repetitions(workload);
         counting.add_schedules(workload);
         counting.add_loops(workload);
         counting.add_postings(workload);
@@ -131,10 +135,57 @@ impl Counting<'_> {
             self.add(&mut sums, &flow, None, weight);
         }
         self.sums.add(&sums);
+        self.waits(&sums);
         for flow in workload.triggers.together() {
             let stack = self.stacks[usize::from(flow.0)];
             self.open_also(flow.1, flow.1 * stack.memory as f64, stack.window.map(|window| window * flow.1));
         }
+    }
+
+    /// Adds repetitions that begin when the one before is received completely, as many as there can be until a stop
+    /// time.
+    fn add_repetitions(&mut self, workload: &Workload) {
+        for (repetitions, next) in workload.triggers.recurring() {
+            let of_one = u64::from(repetitions.count).max(1);
+            let mut number = f64::from(repetitions.repeat - next);
+            let step = ((number as u64) * of_one).div_ceil(MOST).max(1) as usize;
+            let chosen = (next..repetitions.repeat).step_by(step);
+            let (mut sums, mut count, mut time) = (self.nothing(), 0.0, 0.0);
+            for flows in chosen.map(|number| (repetitions.make)(number)) {
+                time += self.duration_s(&flows);
+                count += 1.0;
+                flows.iter().for_each(|(_, flow)| self.add(&mut sums, flow, None, 1.0));
+            }
+            if count == 0.0 {
+                continue;
+            }
+            if let Some(stop) = self.stop_s {
+                let first = workload.summaries[usize::from(repetitions.workload)].first;
+                let earlier = f64::from(next);
+                let possible = (stop - seconds(first)).max(0.0) / (time / count).max(1e-12);
+                if possible - earlier < number {
+                    (number, self.is_cut) = ((possible - earlier).max(0.0), true);
+                }
+            }
+            sums.scale(number / count);
+            self.sums.add(&sums);
+            self.waits(&sums);
+        }
+    }
+
+    /// Returns the least time that flows take together, in seconds: that of the longest, and that of what a receiver's
+    /// link carries.
+    fn duration_s(&self, flows: &[(Duration, FlowSpec)]) -> f64 {
+        let mut wire = BTreeMap::<HostId, f64>::new();
+        for (_, flow) in flows {
+            let framing = self.stack(flow).framing;
+            let packets = flow.size.pieces(framing.mtu) as f64;
+            *wire.entry(flow.dst).or_default() += flow.size.get() as f64 + packets * framing.overhead.get() as f64;
+        }
+        let rate = |host| self.paths.host_rate(host).as_bps() as f64 / 8.0;
+        let links = wire.into_iter().map(|(host, bytes)| bytes / rate(host));
+        let longest = flows.iter().map(|(delay, flow)| seconds(*delay) + seconds(self.alone(flow)));
+        links.chain(longest).fold(0.0, f64::max)
     }
 
     /// Adds messages of schedules.
@@ -149,6 +200,7 @@ impl Counting<'_> {
             }
             sums.scale(all as f64 / f64::max(1.0, f64::from(count)));
             self.sums.add(&sums);
+            self.waits(&sums);
             let (open, stack) = (executor.open_at_once() as f64, self.stacks[usize::from(executor.workload())]);
             self.open_also(open, open * stack.memory as f64, stack.window.map(|window| window * open));
         }
@@ -283,6 +335,11 @@ impl Counting<'_> {
         self.window = self.window.zip(window.or((flows == 0.0).then_some(0.0))).map(|(all, one)| all + one);
     }
 
+    /// Notes that the flows of `sums` wait for others.
+    fn waits(&mut self, sums: &Sums) {
+        self.waiting += sums.total().flows;
+    }
+
     fn nothing(&self) -> Sums {
         Sums::new(self.sums.sent.len())
     }
@@ -306,7 +363,10 @@ impl Counting<'_> {
             };
             for carried in [cut(&self.sums.sent), cut(&self.sums.received)] {
                 if carried.hops < total.hops {
-                    (total, self.is_cut) = (Total { flows: total.flows, ..carried }, true);
+                    // Flows begin at their times whatever is carried, unless they wait for others.
+                    let never = (1.0 - carried.hops / total.hops) * self.waiting.min(total.flows);
+                    self.waiting -= never;
+                    (total, self.is_cut) = (Total { flows: total.flows - never, ..carried }, true);
                 }
             }
         }

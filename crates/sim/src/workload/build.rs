@@ -76,6 +76,8 @@ pub struct WorkloadSummary {
     pub flows_per_second: Option<f64>,
     /// Number of flows that there will be.
     pub extent: Extent,
+    /// Whether some of the flows start after others, so that their numbers are not known beforehand.
+    pub follows: bool,
     /// Time before which none of the flows starts.
     pub first: Duration,
     /// Time after which none of the flows starts, where that is known.
@@ -149,6 +151,7 @@ impl WorkloadSummary {
             mean_size: 0.0,
             flows_per_second: None,
             extent: Extent::Endless,
+            follows: false,
             first: Duration::ZERO,
             last: None,
             duration: None,
@@ -251,18 +254,35 @@ impl<'a> Builder<'a> {
                 Some(operation) => WorkloadSummary { key: format!("{key}.{operation}"), ..summary },
                 None => WorkloadSummary { key: key.clone(), ..summary },
             };
+            let first = self.summaries.len();
             self.summaries.push(named(part.summary));
-            match part.source {
-                Source::Stream(stream) => self.streams.push(stream),
-                Source::Loop(closed) => self.loops.push(closed),
-                Source::Schedule(executor) => self.executors.push(executor),
-                Source::Triggered(place) => self.streams.push(place(&mut self.triggers)),
+            let waiting = self.triggers.len();
+            let follows = match part.source {
+                Source::Stream(stream) => {
+                    self.streams.push(stream);
+                    false
+                }
+                Source::Loop(closed) => {
+                    self.loops.push(closed);
+                    true
+                }
+                Source::Schedule(executor) => {
+                    self.executors.push(executor);
+                    true
+                }
+                Source::Triggered(place) => {
+                    self.streams.push(place(&mut self.triggers));
+                    self.triggers.len() > waiting
+                }
                 Source::Posted { posting, stream, others } => {
+                    let follows = stream.is_none();
                     self.postings.push(posting);
                     self.streams.extend(stream);
                     self.summaries.extend(others.into_iter().map(named));
+                    follows
                 }
-            }
+            };
+            self.summaries[first..].iter_mut().for_each(|summary| summary.follows = follows);
             self.offers.extend(part.offers);
         }
         Ok(())

@@ -47,15 +47,15 @@ struct Waiting {
 /// Repetitions of which each begins when all flows of the previous one have activated the trigger. Each is made when it
 /// begins, so that a million of them take the memory of one.
 #[derive(Clone)]
-pub(super) struct Repetitions {
+pub(crate) struct Repetitions {
     /// Number of the workload that the repetitions belong to.
-    pub(super) workload: u16,
+    pub(crate) workload: u16,
     /// Number of repetitions; at least 1. The first does not wait.
-    pub(super) repeat: u32,
+    pub(crate) repeat: u32,
     /// Number of flows of each repetition; their numbers continue from one repetition to the next.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// Function that makes a repetition: its flows, with their delays from its beginning.
-    pub(super) make: Arc<dyn Fn(u32) -> Vec<(Duration, FlowSpec)> + Send + Sync>,
+    pub(crate) make: Arc<dyn Fn(u32) -> Vec<(Duration, FlowSpec)> + Send + Sync>,
 }
 
 impl Triggers {
@@ -103,22 +103,19 @@ impl Triggers {
         let repeated = self.repetitions().filter(move |(of, _)| *of == workload).flat_map(|(_, ids)| ids);
         listed.map(|waiting| waiting.flow.id).chain(repeated)
     }
-    /// Returns about `most` of the waiting flows, each with the number of flows that it stands for.
+    /// Returns the sets of repetitions, each with the number of the next one.
+    pub(crate) fn recurring(&self) -> impl Iterator<Item = (&Repetitions, u32)> {
+        self.triggers.iter().filter_map(|trigger| match trigger {
+            Trigger::Recurring { repetitions, next, .. } => Some((repetitions, *next)),
+            Trigger::Listed { .. } => None,
+        })
+    }
+    /// Returns about `most` of the waiting flows but repetitions, each with the number of flows that it stands for.
     pub(crate) fn sampled(&self, most: u64) -> Vec<(FlowSpec, f64)> {
         let step = (self.waiting.len() as u64).div_ceil(most.max(1)).max(1) as usize;
         let shown = self.waiting.len().div_ceil(step).max(1) as f64;
         let weight = self.waiting.len() as f64 / shown;
-        let mut flows: Vec<_> = self.waiting.iter().step_by(step).map(|waiting| (waiting.flow, weight)).collect();
-        for trigger in &self.triggers {
-            let Trigger::Recurring { repetitions, next, .. } = trigger else { continue };
-            let left = repetitions.repeat - next;
-            let step = (u64::from(left) * u64::from(repetitions.count)).div_ceil(most.max(1)).max(1) as usize;
-            let chosen: Vec<u32> = (*next..repetitions.repeat).step_by(step).collect();
-            let weight = f64::from(left) / f64::max(1.0, chosen.len() as f64);
-            let made = chosen.into_iter().flat_map(|number| (repetitions.make)(number));
-            flows.extend(made.map(|(_, flow)| (flow, weight)));
-        }
-        flows
+        self.waiting.iter().step_by(step).map(|waiting| (waiting.flow, weight)).collect()
     }
     /// Returns, per workload, the most flows that one of its triggers releases together.
     pub(crate) fn together(&self) -> Vec<(u16, f64)> {

@@ -112,6 +112,30 @@ fn a_closed_loop_until_a_time_takes_that_at_most() {
 }
 
 #[test]
+fn what_repeats_until_a_time_takes_that_at_most() {
+    let incast = "[workload.incast]\nsenders = 10\nsize = '1MB'\nrepeat = 1_000_000\n";
+    let ring = "[workload.collective]\noperation = 'ring-all-reduce'\nsize = '1MB'\nrepeat = 10_000\n";
+    for workload in [incast.to_owned(), format!("{incast}receiver = 0\n"), ring.to_owned()] {
+        let text = format!("{RDMA}{LEAF_SPINE}{workload}[stop]\ntime = '4ms'\n");
+        for (series, estimated, counted) in compare(&text) {
+            let ratio = estimated / counted;
+            assert!(
+                (0.8..2.5).contains(&ratio),
+                "{workload}{series}: {estimated} packet-hops at most, {counted} counted"
+            );
+        }
+        let plan = plan(&format!("title = 'e'\n{text}"));
+        let points: Vec<Point> = plan.points().collect();
+        let estimate = StudyEstimate::new(&plan, &points, 1).expect("an estimate");
+        assert_eq!(estimate.bound, "at most", "{workload}");
+        for series in &estimate.series {
+            // Of one repetition per 100 us, each with fewer flows than this.
+            assert!(series.flows < 40.0 * 480.0, "{workload}{} flows", series.flows);
+        }
+    }
+}
+
+#[test]
 fn schedules() {
     let ring = "[workload.collective]\noperation = 'ring-all-reduce'\nsize = '1MB'\nrepeat = 2\n";
     agrees("ring", &format!("{SCHEMES}{LEAF_SPINE}{ring}"));

@@ -11,7 +11,8 @@
 //! 3. *NDP* has no dissector: its packets have the form of RoCE's, its pulls that of acknowledgements whose MSN is the
 //!    number of the pull. A trimmed packet keeps its headers, with the lengths of the whole packet.
 //! 4. *Applications' queue pairs* (`[workload.verbs]`) have real headers, which are recorded beside their packets.
-//! 5. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
+//! 5. *Tunnels* of EQDS are told apart by their hosts' addresses and the header's sender ID, which is the sending EQIF.
+//! 6. *Priorities* are DSCPs, eight times the priority: no frame has a VLAN tag.
 
 mod tcp;
 
@@ -132,7 +133,7 @@ impl Headers {
             seq: data.seq,
             pull_target: data.pull_target,
             path: packet.entropy as u16,
-            sender: packet.src.0 as u16,
+            sender: data.eqif.into(),
         };
         let payload = match usize::from(data.payload) {
             0 => 0,
@@ -144,8 +145,8 @@ impl Headers {
     }
 
     fn tunnel_control(&self, packet: &Packet, control: &eqds::Control) -> Content {
-        let eqds::Control { flags, number, pull, busy } = *control;
-        let header = eqds::ControlHeader { flags, sender: packet.dst.0 as u16, number, pull, busy };
+        let eqds::Control { flags, number, pull, busy, eqif } = *control;
+        let header = eqds::ControlHeader { flags, sender: eqif.into(), number, pull, busy };
         self.tunnel(packet, !packet.entropy, number, eqds::Body::Control(header))
     }
 

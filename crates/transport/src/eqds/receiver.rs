@@ -127,7 +127,7 @@ impl<H: Copy> Receiver<H> {
         let Some(tunnel) = self.tunnel.as_mut().filter(|tunnel| tunnel.is_near(params, data.seq)) else {
             // The packet is of another epoch, or there is none (appendix A: "receipt of a RST indicates the receiver is
             // closed").
-            let reset = Control { flags: Flags::RST, number: data.seq, pull: 0, busy: 0 };
+            let reset = Control { flags: Flags::RST, number: data.seq, pull: 0, busy: 0, eqif: 0 };
             return (Disposition::Stray, Some(reset));
         };
         tunnel.heard_at = now;
@@ -165,7 +165,7 @@ impl<H: Copy> Receiver<H> {
         let mut tunnel = self.tunnel.take()?;
         let number = tunnel.expected;
         tunnel.release(params, deliver);
-        Some(Control { flags: Flags::RST, number, pull: 0, busy: 0 })
+        Some(Control { flags: Flags::RST, number, pull: 0, busy: 0, eqif: 0 })
     }
 
     /// Closes the tunnel if `seq`, the number after the last that its sender has used, is of its epoch.
@@ -337,7 +337,13 @@ impl<H: Copy> Tunnel<H> {
     /// Returns a control packet with the cumulative acknowledgement.
     #[inline]
     fn cumulative(&self, flags: Flags) -> Control {
-        Control { flags: flags.with(Flags::SYN.when(self.syn)), number: self.expected, pull: self.pull, busy: 0 }
+        Control {
+            flags: flags.with(Flags::SYN.when(self.syn)),
+            number: self.expected,
+            pull: self.pull,
+            busy: 0,
+            eqif: 0,
+        }
     }
 
     #[inline]

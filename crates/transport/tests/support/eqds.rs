@@ -192,7 +192,7 @@ impl World {
         let number = script.near(&self.params, self.last.seq);
         let pull = script.near(&self.params, self.sender.pull());
         let (flags, busy) = (Flags::from_bits(script.byte()), u32::from(script.byte()) << (script.byte() % 25));
-        self.hear_control(&Control { flags, number, pull, busy });
+        self.hear_control(&Control { flags, number, pull, busy, eqif: 0 });
     }
 
     fn hear_control(&mut self, control: &Control) {

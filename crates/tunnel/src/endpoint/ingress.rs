@@ -71,7 +71,12 @@ impl Endpoint {
                 self.on_data(arrival, common, eqif, &data, EngineFlags::RST);
             }
             Body::Reset(Reset { seq: number, .. }) | Body::Close(Close { number, .. }) => {
-                self.on_control(now, peer, eqif, &Control { flags: EngineFlags::RST, number, pull: 0, busy: 0 });
+                self.on_control(
+                    now,
+                    peer,
+                    eqif,
+                    &Control { flags: EngineFlags::RST, number, pull: 0, busy: 0, eqif: 0 },
+                );
             }
             Body::Probe(_) => {}
         }

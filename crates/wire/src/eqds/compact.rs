@@ -15,8 +15,8 @@ pub struct Data {
     pub payload: u16,
     /// [`Flags::SYN`], [`Flags::ACK`], [`Flags::RTS`].
     pub flags: Flags,
-    /// Index of the sending EQIF in its host: 0 for native messages; the others carry IP. Host and EQIF together are
-    /// the header's sender ID.
+    /// Index of the sending EQIF in its host: 0 for native messages; the others carry IP. Is the header's sender ID:
+    /// the IP header names the host.
     pub eqif: u8,
     /// Traffic class of the carried traffic. The packet's own class differs in a request to send, and once a switch has
     /// trimmed the packet.
@@ -38,4 +38,6 @@ pub struct Control {
     pub pull: u32,
     /// Time in microseconds for which the receiver's link will be busy at least (section 5).
     pub busy: u32,
+    /// Index of the tunnel's sending EQIF in its host ([`Data::eqif`]). Engines leave it zero; hosts set it.
+    pub eqif: u8,
 }

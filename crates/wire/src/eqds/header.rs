@@ -82,7 +82,7 @@ pub struct DataHeader {
     pub pull_target: u32,
     /// Path id; 8 bits in compact headers.
     pub path: u16,
-    /// The sender's number of the tunnel; 8 bits in compact headers.
+    /// Sender ID: the sending EQIF of the IP header's source; 8 bits in compact headers.
     pub sender: u16,
 }
 
@@ -91,7 +91,7 @@ pub struct DataHeader {
 pub struct ControlHeader {
     /// Flags, see [`super::Control::flags`].
     pub flags: Flags,
-    /// The sender's number of the tunnel, see [`DataHeader::sender`].
+    /// Sender ID of the tunnel, see [`DataHeader::sender`]: an EQIF of the IP header's destination.
     pub sender: u16,
     /// Sequence number, see [`super::Control::number`]; the low 16 bits in compact headers.
     pub number: u32,

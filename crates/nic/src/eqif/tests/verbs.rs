@@ -132,12 +132,13 @@ fn each_operation_completes_in_each_kind_of_tunnel() {
 #[test]
 fn requests_and_answers_hear_of_queues_by_cnps() {
     let pressure = BackPressure::Cnp(CnpConfig { k_low: Bytes::new(5_000), ..CnpConfig::default() });
-    let slow = |recovery, operation: fn() -> Operation| {
+    let slow = |recovery, operation: fn() -> Operation, delay| {
         let congestion = CongestionConfig::from(DcqcnConfig::default());
         let mut resolved = congestion;
         resolved.resolve(&Fabric { line_rate: super::RATE, ..Fabric::IRN_PAPER });
         let params = carrying(recovery, resolved, |eqds| {
-            eqds.eqif.rdma.as_mut().expect("an RDMA EQIF").back_pressure = pressure;
+            let rdma = eqds.eqif.rdma.as_mut().expect("an RDMA EQIF");
+            (rdma.back_pressure, rdma.delay) = (pressure, delay);
         });
         let mut world = World::new(params, 3, 0);
         let qps = connect(&mut world);
@@ -150,13 +151,15 @@ fn requests_and_answers_hear_of_queues_by_cnps() {
         [cnps(0), cnps(1), cnps(2)]
     };
     let [standard, selective, _] = recoveries();
-    for recovery in [standard, selective] {
-        let cnps = slow(recovery, write);
-        assert!(cnps[0] > 2 && cnps[1..] == [0, 0], "{cnps:?}");
-    }
     let read = || Operation::Read(Remote { address: 0, key: Nic::memory(0, 0).key });
-    let cnps = slow(selective, read);
-    assert!(cnps[0] == 0 && cnps[1] + cnps[2] > 2, "{cnps:?}");
+    for delay in [0, 5].map(Duration::from_us) {
+        for recovery in [standard, selective] {
+            let cnps = slow(recovery, write, delay);
+            assert!(cnps[0] > 2 && cnps[1..] == [0, 0], "{cnps:?}");
+        }
+        let cnps = slow(selective, read, delay);
+        assert!(cnps[0] == 0 && cnps[1] + cnps[2] > 2, "{cnps:?}");
+    }
 }
 
 #[test]

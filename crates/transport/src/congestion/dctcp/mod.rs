@@ -21,8 +21,12 @@ pub struct Control {
     marked: u64,
     /// The end of the observation window: the window ends when more than the packets before this one is acknowledged.
     end: Seq,
-    /// The packet up to which acknowledgements cannot cut the window again.
+    /// The packet up to which marks cannot cut the window again.
     cut_until: Seq,
+    /// The part of the window that marks left when they cut it, until `cut_until` is acknowledged; else 1.
+    left: f64,
+    /// The first packet never sent, as of the newest acknowledgement.
+    sent: Seq,
     g: f64,
     decrease_factor: f64,
 }
@@ -41,6 +45,8 @@ impl Control {
             marked: 0,
             end: Seq::ZERO,
             cut_until: Seq::ZERO,
+            left: 1.0,
+            sent: Seq::ZERO,
             g,
             decrease_factor,
         }
@@ -54,11 +60,19 @@ impl Control {
     }
 
     /// Reacts to a mark, at most once per window: equation 2 (RFC 8257, section 3.3, step 9).
-    fn reduce(&mut self, acked: Seq, sent: Seq) {
+    fn reduce(&mut self, acked: Seq) {
         if acked >= self.cut_until {
-            self.cut_until = sent;
-            self.window.cut(1.0 - self.alpha / 2.0);
+            self.cut_until = self.sent;
+            self.left = 1.0 - self.alpha / 2.0;
+            self.window.cut(self.left);
         }
+    }
+
+    /// Reacts to a loss like TCP (section 3.1). A loss and marks in one window of data count as one congestion: the
+    /// window is cut once, for the loss (RFC 3168, section 6.1.2).
+    fn reduce_for_loss(&mut self) {
+        self.window.cut((self.decrease_factor / self.left).min(1.0));
+        (self.cut_until, self.left) = (self.sent, 1.0);
     }
 }
 
@@ -68,19 +82,22 @@ impl Congestion for Control {
     fn on_signal(&mut self, _: &mut Cx<'_>, signal: Signal) {
         match signal {
             Signal::Acked { bytes, in_flight, marked, acked, sent, .. } => {
+                self.sent = sent;
+                if acked >= self.cut_until {
+                    self.left = 1.0;
+                }
                 self.acked += bytes.get();
                 self.marked += if marked { bytes.get() } else { 0 };
                 if acked > self.end {
                     self.observe(sent);
                 }
                 if marked {
-                    self.reduce(acked, sent);
+                    self.reduce(acked);
                 } else {
                     self.window.grow(bytes, in_flight);
                 }
             }
-            // Section 3.1: the reaction to a loss is TCP's.
-            Signal::Lost | Signal::TimedOut => self.window.cut(self.decrease_factor),
+            Signal::Lost | Signal::TimedOut => self.reduce_for_loss(),
             Signal::Cnp | Signal::Sent { .. } => {}
         }
     }

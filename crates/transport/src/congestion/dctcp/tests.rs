@@ -124,6 +124,37 @@ fn losses_halve_the_window() {
     assert_eq!(path.frames(), 10.0);
 }
 
+/// A NACK that carries a mark is told as an acknowledgement with a mark, then as a loss.
+#[test]
+fn marks_and_a_loss_in_one_window_cut_it_once_for_the_loss() {
+    let lost = |path: &mut Path| path.control.on_signal(&mut Cx::at(at(1)), Signal::Lost);
+    for between in [0, 3] {
+        let mut path = Path::new(&of_frames(20));
+        path.window(0);
+        let (before, alpha) = (path.frames(), path.control.alpha);
+        path.hear(true);
+        close(path.frames(), (before * FRAME as f64 * (1.0 - alpha / 2.0)).floor() / FRAME as f64);
+        let cut = path.frames();
+        (0..between).for_each(|_| path.hear(false));
+        let grown = path.frames() / cut;
+        lost(&mut path);
+        assert!((path.frames() / (before * grown) - 0.5).abs() < 1e-4, "{between}: {} of {before}", path.frames());
+        // Later marks of the same window change nothing; a second loss and the next window's marks do.
+        let cut = path.frames();
+        let end = path.control.cut_until;
+        while Seq::new(path.acked + 1) < end {
+            path.hear(true);
+        }
+        assert_eq!(path.frames(), cut);
+        path.hear(true);
+        assert!(path.frames() < cut * 0.6);
+        let cut = path.frames();
+        lost(&mut path);
+        lost(&mut path);
+        assert!(path.frames() < cut * 0.6, "two losses");
+    }
+}
+
 /// Compares observation windows with no, some and all packets marked with the committed table.
 #[test]
 fn round_by_round() {

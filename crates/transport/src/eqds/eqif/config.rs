@@ -134,6 +134,9 @@ pub struct RdmaEqif {
     pub back_pressure: BackPressure,
     /// Rate at which the engine hands packets to the EQIF. Default: "auto", the hosts' line rate; "off": at once.
     pub engine_rate: Setting<Rate>,
+    /// Time from the EQIF's decision until the engine acts on it: on a CNP, a PAUSE, or the end of a PAUSE. At most
+    /// 1ms. Default: 0s; the paper calls the delay constant (section 6) and gives no value.
+    pub delay: Duration,
     /// Service of the tunnels. Default: "auto", as `ordered` says.
     pub service: Service,
     /// Share of the uplink.
@@ -153,6 +156,9 @@ pub enum BackPressure {
     /// CNPs to the queue pairs whose packets wait, as on the BlueField-2.
     Cnp(CnpConfig),
 }
+
+/// Longest delay of CNPs and PAUSE between an EQIF and its engine.
+const LONGEST_DELAY: Duration = Duration::from_ms(1);
 
 /// PAUSE from the EQIF to its engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -320,6 +326,10 @@ impl RdmaEqif {
             && rate.as_bps() == 0
         {
             return wrong("eqif.rdma.engine-rate", "nothing would ever be sent; give a rate above zero".into());
+        }
+        if self.delay > LONGEST_DELAY {
+            let message = format!("{} is out of range; give at most {LONGEST_DELAY}", self.delay);
+            return wrong("eqif.rdma.delay", message);
         }
         match self.back_pressure {
             BackPressure::Pause(pause) => {

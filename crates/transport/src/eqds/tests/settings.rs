@@ -3,6 +3,7 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::Fabric;
+use crate::eqds::eqif::RdmaEqif;
 use crate::eqds::{EqdsConfig, LifeConfig, LossConfig, Service, Source};
 
 /// Returns the error of settings that differ from the default in one value.
@@ -41,6 +42,10 @@ fn a_bad_setting_is_named_with_its_remedy() {
         (
             error(|config| config.life.most_tunnels = Setting::Value(0)),
             "life.most-tunnels: 0 would carry nothing; give 1 or more",
+        ),
+        (
+            error(|config| config.eqif.rdma = Some(RdmaEqif { delay: Duration::from_ms(2), ..RdmaEqif::default() })),
+            "eqif.rdma.delay: 2ms is out of range; give at most 1ms",
         ),
     ];
     for (said, expected) in cases {

@@ -23,7 +23,8 @@ use crate::shared_pools::SharedPools;
 ///    then every unacknowledged packet is sent again.
 /// 2. A NACK carries up to three holes. Packets between them, and below the packet that triggered the NACK, have
 ///    arrived. So the next NACK makes up for up to two lost NACKs; the timeout makes up for more.
-/// 3. Where the pool has no blocks to record a NACK, the sender goes back like after a timeout (section 3.2.5).
+/// 3. Where the pool has no blocks to record a NACK, or for the bitmap of a connection that returns to the chip, the
+///    sender goes back like after a timeout (section 3.2.5). Congestion control is told of a loss.
 #[derive(Clone, Debug)]
 pub struct Send {
     /// Bitmap of the packets from the first unacknowledged one to the newest one that a NACK reported: set bits have
@@ -48,6 +49,8 @@ pub struct Send {
     sent: Seq,
     /// The packet up to which a loss is being repaired: repair ends when it is the first unacknowledged one.
     recover: Seq,
+    /// Whether a recovery began for want of blocks, of which congestion control has not been told.
+    untold: bool,
     timer: Timer,
     cap: u64,
     /// The connection's name, where the chip holds some connections only.
@@ -71,6 +74,7 @@ impl Send {
             next: Seq::ZERO,
             sent: Seq::ZERO,
             recover: Seq::ZERO,
+            untold: false,
             timer: Timer::single(resolved(config.rto, "rto").unwrap_or(Duration::MAX)),
             cap: resolved(config.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from),
             name: Name::default(),
@@ -208,6 +212,7 @@ impl Send {
                 pools.forgotten += 1;
                 pools.senders.forget(self.name);
                 self.known.forget();
+                self.untold |= !self.is_repairing();
                 self.go_back(cx, pools, false);
                 pools.senders.enter(&mut pools.sending, &mut self.name, &mut self.known);
             }
@@ -282,7 +287,7 @@ impl Recovery for Send {
         let progress =
             |this: &mut Self, cx: &mut Cx<'_>, pools: &mut SharedPools| this.on_progress(cx, pools, heard.expected);
         let delivered = if is_progress { self.on_chip(cx, pools, progress) } else { 0 };
-        AckOutcome { delivered, loss: false }
+        AckOutcome { delivered, loss: core::mem::take(&mut self.untold) }
     }
 
     fn on_holes(
@@ -292,8 +297,9 @@ impl Recovery for Send {
         heard: ParsedAck,
         holes: &[Range<Seq>; 3],
     ) -> AckOutcome {
-        let AckOutcome { delivered, .. } = self.on_ack(cx, pools, heard);
-        self.on_chip(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered))
+        let AckOutcome { delivered, loss } = self.on_ack(cx, pools, heard);
+        let told = self.on_chip(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered));
+        AckOutcome { loss: told.loss | loss | core::mem::take(&mut self.untold), ..told }
     }
 
     #[inline]
@@ -304,6 +310,7 @@ impl Recovery for Send {
     fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
         self.on_chip(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
+        self.untold = false;
         true
     }
 

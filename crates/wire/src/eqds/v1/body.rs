@@ -205,7 +205,7 @@ impl Report {
     }
     /// Returns the control packet for an engine.
     pub const fn control(&self, flags: Flags) -> eqds::Control {
-        eqds::Control { flags: flags.for_engine(), number: self.number, pull: self.pull, busy: self.busy }
+        eqds::Control { flags: flags.for_engine(), number: self.number, pull: self.pull, busy: self.busy, eqif: 0 }
     }
 }
 

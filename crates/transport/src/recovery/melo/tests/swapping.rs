@@ -3,12 +3,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Setting};
+use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack};
 
 use crate::dialogue::{FRAME, with};
-use crate::recovery::Scheme;
-use crate::recovery::melo::MeloConfig;
+use crate::recovery::melo::{MeloConfig, Send};
+use crate::recovery::{ParsedAck, Recovery, Scheme};
 use crate::shared_pools::SharedPools;
 use crate::{Cx, DataVerdict, Receiver, ReceiverConfig, Sender};
 
@@ -124,6 +124,39 @@ fn who_finds_no_room_when_it_returns_drops_packets_and_goes_back() {
     for connections in [1, 2, 5] {
         run(Setting::Value(connections), 32);
     }
+}
+
+#[test]
+fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
+    let config = MeloConfig { pool_bits: 32, on_chip: Setting::Value(2), rto: Setting::Off, ..MeloConfig::default() };
+    let mut pools = config.shared_pools();
+    let mut senders = [(); 3].map(|()| Send::new(&config));
+    let (seq, cx) = (Seq::new, &mut Cx::at(Instant::ZERO));
+    let heard =
+        |kind, expected, sack| ParsedAck { kind, expected: seq(expected), sack: seq(sack), rtt: Duration::ZERO };
+    let send = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut SharedPools, until| {
+        (sender.sent().index()..until).for_each(|packet| sender.on_sent(cx, pools, seq(packet)));
+    };
+    let nack = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut SharedPools, from, sack| {
+        let holes = [seq(from)..seq(sack), seq(0)..seq(0), seq(0)..seq(0)];
+        sender.on_holes(cx, pools, heard(AckKind::Nack, 0, sack), &holes).loss
+    };
+    let [first, second, third] = &mut senders;
+    // The recovery of packet 0 ends while a hole is open that was reported meanwhile.
+    send(first, cx, &mut pools, 4);
+    assert!(nack(first, cx, &mut pools, 0, 1));
+    send(first, cx, &mut pools, 24);
+    assert!(!nack(first, cx, &mut pools, 10, 20), "an episode is reported once");
+    assert!(!first.on_ack(cx, &mut pools, heard(AckKind::Ack, 10, 0)).loss);
+    // Others take the blocks of the first one's bits.
+    for (sender, sack) in [(&mut *second, 1), (&mut *third, 20)] {
+        send(sender, cx, &mut pools, 24);
+        assert!(nack(sender, cx, &mut pools, 0, sack));
+    }
+    assert_eq!((pools.sending.in_use(), pools.forgotten), (4, 0));
+    assert!(first.on_ack(cx, &mut pools, heard(AckKind::Ack, 11, 0)).loss);
+    assert_eq!((pools.forgotten, first.in_flight()), (1, 0), "it goes back");
+    assert!(!first.on_ack(cx, &mut pools, heard(AckKind::Ack, 12, 0)).loss);
 }
 
 #[test]
