@@ -101,8 +101,8 @@ fn leaf(switch: SwitchConfig) -> (Switches, Vec<Attachment>) {
         LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 8, host_link, spine_link: host_link, parallel_links: 1 };
     let builder = Simulation::builder(topology).switch(switch);
     let simulation = builder.flow(HostId(0), HostId(1), Bytes::new(1), Duration::ZERO).build().expect("a network");
-    let rack = simulation.rack().expect("switches");
-    (rack.switches, rack.attachments)
+    let parts = simulation.fabric_parts().expect("switches");
+    (parts.switches, parts.attachments)
 }
 
 /// Sends packets from `inputs` hosts to one, each at the line rate, through the first switch.

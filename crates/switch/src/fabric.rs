@@ -19,7 +19,7 @@ use selvedge_wire::Pause;
 use selvedge_wire::netrt::Message;
 
 use crate::busy_ports::NEVER;
-use crate::descriptor::{Descriptor, Slot};
+use crate::descriptor::{Attachment, Descriptor, Slot};
 use crate::environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
 use crate::forward::Forwarding;
 use crate::loss::LaneLoss;
@@ -40,6 +40,22 @@ pub struct Fabric<P> {
     delivered: VecDeque<Delivery>,
     /// Failures and repairs of links to come, latest first.
     changes: Vec<Change>,
+}
+
+/// Parts of a fabric: its switches, and the links between them and to hosts.
+///
+/// Ports are numbered as in results: hosts' ports first, by host, then those of switches.
+pub struct Parts {
+    /// Switches and ports.
+    pub switches: Switches,
+    /// Loss of the links into each port, by port.
+    pub losses: Vec<Option<Box<LaneLoss>>>,
+    /// Place of each host, by number.
+    pub attachments: Vec<Attachment>,
+    /// Class of each priority, 0 to 7. Priorities that nothing in the network knows have the class of data.
+    pub class_of: [u8; 8],
+    /// Failures and repairs of links, latest first.
+    pub changes: Vec<Change>,
 }
 
 /// Failures and repairs of links at one time.
@@ -140,9 +156,9 @@ impl Ord for Parcel {
 }
 
 impl<P: Packets> Fabric<P> {
-    /// Creates the fabric of these switches, whose hosts' ports come first; `losses` are those of the links into each
-    /// port, by port.
-    pub fn new(mut switches: Switches, losses: Vec<Option<Box<LaneLoss>>>, packets: P) -> Self {
+    /// Creates a fabric of these parts, in which nothing has happened before time zero.
+    pub fn new(parts: Parts, packets: P) -> Self {
+        let Parts { mut switches, losses, changes, .. } = parts;
         let ports = (0..).zip(switches.egress.iter()).take_while(|(_, port)| port.is_host);
         let hosts = ports.map(|(port, _)| Host::new(port)).collect();
         switches.stop = NEVER;
@@ -163,15 +179,8 @@ impl<P: Packets> Fabric<P> {
             },
             hosts,
             delivered: VecDeque::new(),
-            changes: Vec::new(),
+            changes,
         }
-    }
-
-    /// Sets the failures and repairs of links, latest first.
-    #[must_use]
-    pub fn with_changes(mut self, changes: Vec<Change>) -> Self {
-        self.changes = changes;
-        self
     }
 
     /// Takes a packet that `host` sends. It waits for the host's link if that is busy or paused.

@@ -23,5 +23,5 @@ mod switches;
 pub mod trimming;
 
 pub use environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
-pub use fabric::{Change, Delivery, Fabric};
+pub use fabric::{Change, Delivery, Fabric, Parts};
 pub use switches::{Params, Switches};

@@ -1,8 +1,6 @@
 //! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
 
-use selvedge_switch::descriptor::Attachment;
-use selvedge_switch::loss::LaneLoss;
-use selvedge_switch::{Change, Fabric, Switches};
+use selvedge_switch::{Fabric, Parts};
 use selvedge_telemetry::{DropReason, PacketKind};
 use selvedge_units::Instant;
 use selvedge_wire::{Pause, Pfc};
@@ -12,22 +10,6 @@ use super::frames::Frames;
 
 /// Bytes that may wait for the link of a host; frames beyond are dropped, as behind the queue of an interface.
 const MOST_WAITING: u64 = 4 << 20;
-
-/// Switches of a network, their links, and those to hosts.
-pub struct Parts {
-    /// Switches and ports; the ports of hosts come first.
-    pub switches: Switches,
-    /// Loss of the links into each port, by port.
-    pub losses: Vec<Option<Box<LaneLoss>>>,
-    /// Place of each host, by number.
-    pub attachments: Vec<Attachment>,
-    /// Class of each priority.
-    pub class_of: [u8; 8],
-    /// Failures and repairs of links, latest first.
-    pub changes: Vec<Change>,
-    /// Names of the ports, as in results, by number.
-    pub names: Vec<String>,
-}
 
 /// Engine of a network's switches: queues, buffers, marks, trims, pauses, losses and routes are those of the simulator,
 /// and links take their time.
@@ -43,17 +25,18 @@ pub struct FabricEngine {
 }
 
 impl FabricEngine {
-    /// Creates the engine of a network that begins at time zero.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { switches, losses, attachments, mut class_of, changes, names } = parts;
+    /// Creates the engine of a network in which nothing has happened before time zero; `names` are those of its ports,
+    /// by number.
+    pub fn new(parts: Parts, names: Vec<String>) -> Self {
+        let (switches, mut class_of) = (&parts.switches, parts.class_of);
         let netrt = (!switches.tors.is_empty()).then_some(switches.params.netrt_class);
         // That class belongs to switches alone.
         let data = switches.params.data_classes.trailing_zeros() as u8;
         for class in class_of.iter_mut().filter(|class| netrt == Some(**class)) {
             *class = data;
         }
-        let frames = Frames::new(attachments, netrt.is_some());
-        let fabric = Fabric::new(switches, losses, frames).with_changes(changes);
+        let frames = Frames::new(parts.attachments.clone(), netrt.is_some());
+        let fabric = Fabric::new(parts, frames);
         Self { fabric, class_of, names, lent: Vec::new(), refused: 0, forged: 0 }
     }
 }

@@ -33,7 +33,7 @@ pub use direct::Direct;
 pub use directory::{Directory, Route};
 pub use driver::{Outcome, Running};
 pub use engine::{Arrival, Engine, Leaving};
-pub use fabric::{FabricEngine, Parts};
+pub use fabric::FabricEngine;
 pub use frame::{Facts, Ip, mark};
 pub use pause::pause_frame;
 pub use trim::{can_be_trimmed, trim};

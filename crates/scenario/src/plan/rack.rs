@@ -4,14 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use selvedge_document::Document;
-use selvedge_sim::Network;
-use selvedge_sim::config::{NicConfig, SwitchConfig};
+use selvedge_sim::config::{Looks, NicConfig, PathTransports, SimConfig, Stop, SwitchConfig, TransportConfig};
 use selvedge_sim::fault::{LinkFailure, LossConfig, LossPlan, link_events};
+use selvedge_sim::workload::{Measure, WorkloadConfig};
+use selvedge_sim::{Network, fabric_parts, port_infos};
+use selvedge_switch::Parts;
+use selvedge_units::Bytes;
 
 use super::builder::Builder;
 use super::{Changes, document_at};
 use crate::draft::Draft;
-use crate::error::ScenarioError;
+use crate::error::{Place, ScenarioError};
 use crate::library::FileLibrary;
 
 /// Keys of scenarios that a rack has no use for: its traffic is that of real programs.
@@ -22,6 +25,8 @@ const OPTIONAL: &[&str] = &["title = \"rack\"", "workload = {}"];
 /// A rack: the tables `[topology]`, `[switch]`, `[nic]`, `[[loss]]` and `[[failures]]` of a file, without an "auto".
 #[derive(Clone, Debug)]
 pub struct Rack {
+    /// Name of the file, as the user gave it.
+    pub name: String,
     /// Network.
     pub network: Arc<Network>,
     /// Switches.
@@ -41,6 +46,37 @@ pub struct Rack {
 }
 
 impl Rack {
+    /// Returns the switches and links of the rack, and the names of their ports (`leaf0:spine1`) by number. Buffers and
+    /// thresholds that count frames count frames of `frame` bytes.
+    ///
+    /// # Errors
+    /// Returns the first part that cannot be built.
+    pub fn fabric(&self, frame: Bytes) -> Result<(Parts, Vec<String>), ScenarioError> {
+        let transport = TransportConfig::default();
+        let mtu = frame.saturating_sub(self.nic.data_header(&transport));
+        let config = SimConfig {
+            paths: Arc::clone(self.network.paths()),
+            switch: self.switch.clone(),
+            nic: NicConfig { mtu, ..self.nic.clone() },
+            transport,
+            transports: Vec::new(),
+            path_transports: PathTransports::default(),
+            workload: WorkloadConfig::default(),
+            beside: None,
+            measure: Measure::default(),
+            loss: self.loss.clone(),
+            failures: self.failures.clone(),
+            seed: self.seed,
+            stop: Stop::default(),
+            sample: None,
+            looks: Looks::Never,
+        };
+        let parts = fabric_parts(&config, &self.library)
+            .map_err(|error| ScenarioError::new(Place::File(self.name.clone()), error.key, error.message))?;
+        let names = port_infos(self.network.graph()).into_iter().map(|port| format!("{}:{}", port.node, port.peer));
+        Ok((parts, names.collect()))
+    }
+
     /// Returns the rack in a file, which may be a whole scenario. Values of "auto" that depend on the transport are those
     /// for the file's transport.
     ///
@@ -78,6 +114,6 @@ impl Rack {
         notes.extend(library.warnings());
         let (switch, nic) = (scenario.switch, scenario.nic);
         let (loss, failures) = (scenario.loss, scenario.failures);
-        Ok(Self { network, switch, nic, loss, failures, seed, library, notes })
+        Ok(Self { name: name.to_owned(), network, switch, nic, loss, failures, seed, library, notes })
     }
 }

@@ -5,16 +5,16 @@ mod source;
 
 use std::sync::Arc;
 
+pub use builder::SimulationBuilder;
+use selvedge_switch::Parts;
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord};
 use selvedge_units::Duration;
-
-pub use builder::SimulationBuilder;
 pub use source::NetworkSource;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::kernel::{Parallel, Session, run};
-use crate::rack::Rack;
+use crate::parts::fabric_parts;
 use crate::resolve::Network;
 
 /// One run: a network, its traffic, and a value for every setting.
@@ -98,12 +98,13 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Returns the switches of the network, for packets that others carry. Of the traffic, only priorities matter.
+    /// Returns the switches of the network, and their links, for packets that others carry. Of the traffic, only
+    /// priorities matter.
     ///
     /// # Errors
     /// A configuration that cannot be built.
-    pub fn rack(&self) -> Result<Rack, ConfigError> {
-        Rack::new(&self.config, &*self.library)
+    pub fn fabric_parts(&self) -> Result<Parts, ConfigError> {
+        fabric_parts(&self.config, &*self.library)
     }
 }
 

@@ -4,13 +4,13 @@ mod packet_memory;
 
 use std::collections::BTreeSet;
 
+use selvedge_sim::Simulation;
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, SwitchConfig,
     Trimming,
 };
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine, LinkConfig};
-use selvedge_sim::{Rack, Simulation};
 use selvedge_switch::{Fabric, Packets};
 use selvedge_testkit::Script;
 use selvedge_units::{Bytes, Chance, Duration, HostId, Instant, Psn, QpNumber, Rate, Setting, Toggle};
@@ -93,11 +93,12 @@ pub(crate) fn torment_switches(bytes: &[u8]) {
     }
     // Scripts describe some switches that nobody can build.
     let Ok(simulation) = builder.build() else { return };
-    let Rack { switches, losses, attachments, .. } = simulation.rack().expect("the builder has checked it");
+    let parts = simulation.fabric_parts().expect("the builder has checked it");
+    let (switches, memory) = (&parts.switches, Memory::new(parts.attachments.clone()));
     let (classes, ports) = (switches.params.classes as u8, switches.egress.len() as u32);
     let peers: Vec<u32> = switches.egress.iter().map(|port| port.peer).collect();
     let is_netrt = !switches.tors.is_empty();
-    let mut fabric = Fabric::new(switches, losses, Memory::new(attachments));
+    let mut fabric = Fabric::new(parts, memory);
     let (mut now, mut seen) = (Instant::ZERO, BTreeSet::new());
     while script.left() > 0 {
         let action = script.byte();

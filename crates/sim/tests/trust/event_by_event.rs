@@ -2,7 +2,6 @@
 //! whole window of time: what the hosts of a recorded run sent is sent again, at the same times, and reaches the same
 //! hosts at the same times.
 
-use selvedge_sim::Rack;
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, Trimming,
 };
@@ -50,9 +49,9 @@ fn compare(scene: &Scene) -> Outcome {
     let (outcome, events) = scene.record_unchecked(&focus);
     let (sent, expected) = recorded(&events);
     let end = outcome.record.end;
-    let Rack { switches, losses, attachments, changes, .. } = scene.rack();
-    let memory = Memory::new(attachments);
-    let mut fabric = Fabric::new(switches, losses, memory).with_changes(changes);
+    let parts = scene.fabric_parts();
+    let memory = Memory::new(parts.attachments.clone());
+    let mut fabric = Fabric::new(parts, memory);
     let mut arrived: Vec<Arrival> = Vec::new();
     let mut sent = sent.into_iter().peekable();
     loop {

@@ -8,7 +8,8 @@ use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths};
 use selvedge_sim::workload::{
     FlowFile, FlowList, ListedFlow, Many, Measure, Start, StartUnit, TriggerKind, WorkloadConfig,
 };
-use selvedge_sim::{ConfigError, Library, Parallel, Rack, Recorder, SimConfig, port_infos, run, run_recorded};
+use selvedge_sim::{ConfigError, Library, Parallel, Recorder, SimConfig, fabric_parts, port_infos, run, run_recorded};
+use selvedge_switch::Parts;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PacketKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
@@ -250,8 +251,8 @@ impl Scene {
         (outcome, events.0)
     }
     /// Returns the switches of the scene.
-    pub(crate) fn rack(&self) -> Rack {
-        Rack::new(&self.resolved(), &Lists(self.list.clone())).expect("a configuration that can be built")
+    pub(crate) fn fabric_parts(&self) -> Parts {
+        fabric_parts(&self.resolved(), &Lists(self.list.clone())).expect("a configuration that can be built")
     }
     /// Returns how long a data frame with this payload occupies a link of this rate.
     pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {

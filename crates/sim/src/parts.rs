@@ -1,0 +1,27 @@
+//! Switches of a network, for packets that others carry.
+
+use selvedge_switch::Parts;
+
+use crate::config::SimConfig;
+use crate::error::{ConfigError, Library};
+use crate::kernel::{Built, Parallel, build};
+
+/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of the traffic, only
+/// priorities matter.
+///
+/// # Errors
+/// The first part that cannot be built; the key is that of a scenario file.
+pub fn fabric_parts(config: &SimConfig, library: &dyn Library) -> Result<Parts, ConfigError> {
+    let Built { mut partitions, changes, .. } = build::<false>(config, library, Parallel::default())?;
+    let partition = partitions.pop().expect("a run has at least one partition");
+    let fabric = &partition.edge.fabric;
+    let [class_of @ .., data] = fabric.class_of;
+    let known = config.switch.priorities(&config.nic, config.beside.as_ref(), &partition.workload.summaries);
+    Ok(Parts {
+        attachments: fabric.attachment.clone(),
+        class_of: std::array::from_fn(|p| if known.contains(&(p as u8)) { class_of[p] } else { data }),
+        switches: partition.net,
+        losses: partition.edge.losses,
+        changes,
+    })
+}
