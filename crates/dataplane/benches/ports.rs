@@ -28,13 +28,15 @@ mod linux {
     use selvedge_dataplane::lab::{Rack, RackHost, RackPlan};
     use selvedge_dataplane::switch::ports::{Port, PortKind};
     use selvedge_dataplane::switch::{Bridge, Directory, Running};
-    use selvedge_units::Rate;
+    use selvedge_units::{Instant, Rate};
     use selvedge_wire::{Ecn, Envelope, EtherType, Ethernet, Ipv4, MacAddress, Udp};
 
     use super::support::Fifo;
 
     /// Frames of a batch of the loop without a switch.
     const BATCH: u32 = 64;
+    /// Time for which the loop without a switch looks for frames before it sleeps.
+    const LOOK: selvedge_units::Duration = selvedge_units::Duration::from_us(50);
     /// Rounds, in which cases take turns.
     const ROUNDS: usize = 3;
 
@@ -60,6 +62,7 @@ mod linux {
             ("plain TAP", Forwarder::Plain, PortKind::Tap),
             ("switch, TAP", Forwarder::Switch, PortKind::Tap),
         ];
+        println!("{:<22} {:>12} {:>22.3}", "bridge and engine", "", without_ports(time, bytes as usize));
         for _ in 0..if is_test { 1 } else { ROUNDS } {
             for (name, forwarder, kind) in cases {
                 match measure(forwarder, kind, time, bytes as usize) {
@@ -119,14 +122,39 @@ mod linux {
         Ok([frames / time.as_micros() as f64, 1e3 * frames / busy])
     }
 
-    /// Forwards from the first port to the second, and nothing else.
+    /// Returns the rate of bridge and engine alone, in millions a second of processor time.
+    fn without_ports(time: Duration, bytes: usize) -> f64 {
+        const TURN: u64 = 64;
+        let mut directory = Directory::new(2);
+        let stations = [1, 2].map(MacAddress::local);
+        (0..2).for_each(|port| directory.add(port, stations[port], []));
+        let mut bridge = Bridge::new(Fifo::new(2, Rate::MAX, 1 << 20), directory);
+        let frame = frame(stations[0], stations[1], bytes);
+        let clock = selvedge_dataplane::Clock::start();
+        let mut frames = 0;
+        while clock.now().since(Instant::ZERO).as_ps() / 1_000 < time.as_nanos() as u64 {
+            let now = clock.now();
+            (0..TURN).for_each(|_| bridge.handle_frame(now, 0, &frame));
+            while let Some(leaving) = bridge.poll_transmit(now + selvedge_units::Duration::from_us(10)) {
+                std::hint::black_box(leaving);
+                frames += 1;
+            }
+        }
+        frames as f64 / clock.now().since(Instant::ZERO).as_ps() as f64 * 1e6
+    }
+
+    /// Forwards from the first port to the second, and nothing else. Looks around as long as the switch before it
+    /// sleeps.
     fn forward(mut ports: Vec<Port>, is_running: impl Fn() -> bool) {
         let [from, to] = &mut ports[..] else { return };
+        let clock = selvedge_dataplane::Clock::start();
+        let mut last = clock.now();
         while is_running() {
             let count = from.receive(BATCH, |frame| _ = to.send(frame)).expect("the interface is there");
             if count > 0 {
                 let _ = to.flush();
-            } else {
+                last = clock.now();
+            } else if from.kind() == PortKind::Tap || clock.now().since(last) > LOOK {
                 let file = nix::poll::PollFd::new(from.as_fd(), nix::poll::PollFlags::POLLIN);
                 let _ = nix::poll::poll(&mut [file], 10u8);
                 from.note_arrival();
