@@ -63,6 +63,14 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::impair::EXAMPLES)]
     Impair(Box<crate::impair::ImpairArgs>),
+    /// Run programs on a network of this machine: hosts as namespaces, between them the switches of a scenario
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = crate::lab::EXAMPLES)]
+    Lab(Box<crate::lab::LabArgs>),
+    /// Be the switches of a scenario, between interfaces of this machine: veth, TAP, network cards
+    #[cfg(target_os = "linux")]
+    #[command(after_long_help = crate::switch::EXAMPLES)]
+    Switch(Box<crate::switch::SwitchArgs>),
     /// Repair losses between top-of-rack switches, behind unmodified NICs: NetRT on real packets
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::tor::EXAMPLES)]

@@ -15,6 +15,8 @@ mod explain;
 #[cfg(target_os = "linux")]
 mod impair;
 mod inspect;
+#[cfg(target_os = "linux")]
+mod lab;
 mod manual;
 mod open;
 mod output;
@@ -25,6 +27,8 @@ mod replay;
 mod run;
 #[cfg(target_os = "linux")]
 mod supervise;
+#[cfg(target_os = "linux")]
+mod switch;
 #[cfg(target_os = "linux")]
 mod tor;
 #[cfg(target_os = "linux")]
@@ -70,6 +74,10 @@ fn main() -> ExitCode {
         Command::Impair(args) => impair::impair(&args),
         #[cfg(target_os = "linux")]
         Command::Tor(args) => tor::tor(&args),
+        #[cfg(target_os = "linux")]
+        Command::Lab(args) => lab::lab(&args),
+        #[cfg(target_os = "linux")]
+        Command::Switch(args) => switch::switch(&args),
         #[cfg(target_os = "linux")]
         Command::Eqds(args) => eqds::eqds(&args),
         Command::TrialEnd => real::end(),

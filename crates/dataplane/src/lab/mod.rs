@@ -18,7 +18,8 @@
 //!    that, a switch would see 64 KB arrive at once and drop what exceeds its queue, or all of it.
 //! 3. [`Rack`] makes hosts alone: each has one interface, whose other end is a port of a switch in this process
 //!    ([`switch`](crate::switch)).
-//! 4. Names, folder and lock belong to one laboratory at a time. Dropping [`Network`] or [`Rack`] removes everything; the next
+//! 4. Names, folder and lock belong to one laboratory at a time. Dropping [`Network`] or [`Rack`] removes everything;
+//!    the next
 //!    [`Claim`] removes what a laboratory that was killed has left.
 
 mod claim;

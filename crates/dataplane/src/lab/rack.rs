@@ -116,9 +116,8 @@ pub struct Racked {
 impl Rack {
     /// Makes namespaces and ports. It asks `is_ended` between two steps whether to give up.
     ///
-    /// # Errors
-    /// Returns an error for a wrong plan, without permission ([`acquire`](crate::impair::acquire)), without `ip`, when a
-    /// name is taken, or of kind `Interrupted` when it gave up. Nothing is left then.
+    /// # Errors Returns an error for a wrong plan, without permission ([`acquire`](crate::impair::acquire)), without
+    /// `ip`, when a name is taken, or of kind `Interrupted` when it gave up. Nothing is left then.
     pub fn open(plan: &RackPlan, is_ended: &mut dyn FnMut() -> bool) -> io::Result<Racked> {
         plan.check().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let mut rack = Self { namespaces: Vec::with_capacity(plan.hosts.len() + 1) };

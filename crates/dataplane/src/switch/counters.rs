@@ -23,7 +23,8 @@ pub struct PortCounts {
     pub forged: u64,
     /// Frames of the host that were dropped because they are for the host itself, or MAC control other than a pause.
     pub local: u64,
-    /// Frames of the host that were lost before the switch read them: its ring was full.
+    /// Frames of the host that were lost before the switch read them: the port's ring was full, or they were too long
+    /// for it. The kernel of a host behind a TAP device counts such frames itself.
     pub overflowed: u64,
     /// Frames for the host that were lost because its interface took no more, or refused them.
     pub refused: u64,

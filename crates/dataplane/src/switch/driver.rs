@@ -205,9 +205,12 @@ impl<E: Engine> Driver<E> {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let arrived: Vec<bool> = files[1..].iter().map(|file| file.any().unwrap_or(true)).collect();
-        for (port, _) in self.ports.iter_mut().zip(arrived).filter(|(_, arrived)| *arrived) {
+        let told: Vec<PollFlags> = files[1..].iter().map(|file| file.revents().unwrap_or(PollFlags::POLLERR)).collect();
+        for (port, told) in self.ports.iter_mut().zip(told).filter(|(_, told)| !told.is_empty()) {
             port.note_arrival();
+            if told.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
+                port.check()?;
+            }
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use selvedge_wire::Pfc;
 
 use super::frame::Facts;
 
-/// Engine of the switches between the ports of hosts: queues, links, losses, routes. Pure: bytes and times go in, frames
-/// and deadlines come out.
+/// Engine of the switches between the ports of hosts: queues, links, losses, routes. Pure: bytes and times go in,
+/// frames and deadlines come out.
 ///
 /// Ports count from 0, one for each host. After any other call, the caller polls [`Engine::poll_transmit`] until `None`
 /// and then asks for [`Engine::poll_timeout`]. Times never go back; frames of one turn of a loop have one time.

@@ -77,8 +77,8 @@ impl Rack {
         Ok((parts, names.collect()))
     }
 
-    /// Returns the rack in a file, which may be a whole scenario. Values of "auto" that depend on the transport are those
-    /// for the file's transport.
+    /// Returns the rack in a file, which may be a whole scenario. Values of "auto" that depend on the transport are
+    /// those for the file's transport.
     ///
     /// # Errors
     /// Returns the first error, with its place and valid values.

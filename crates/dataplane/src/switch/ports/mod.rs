@@ -6,9 +6,9 @@
 //! | `packet` | the same | a ring of `AF_PACKET` for arrivals, batches for departures |
 //! | `tap` | one that the port makes, and whose other end is the port | a call for each frame |
 //!
-//! A host must hand over frames as they are on a wire: with checksums, cut to the MTU. [`plain`] makes its end of a veth
-//! pair so. A port of kind `packet` completes checksums that are missing all the same; nobody cuts frames that are too
-//! long: they are dropped and counted.
+//! A host must hand over frames as they are on a wire: with checksums, cut to the MTU. [`plain`] makes its end of a
+//! veth pair so. A port of kind `packet` completes checksums that are missing all the same; nobody cuts frames that are
+//! too long: they are dropped and counted.
 
 mod packet;
 mod place;
@@ -85,7 +85,11 @@ impl Port {
                 let mtu = mtu(name).map_err(explained(&unable()))?;
                 if kind == PortKind::Xdp {
                     suits_xdp(name, mtu).map_err(explained(&unable()))?;
-                    Io::Xdp(Box::new(Xdp::open(interface).map_err(explained(&unable()))?))
+                    let opened = Xdp::open(interface).map_err(|error| match error.kind() {
+                        io::ErrorKind::PermissionDenied => explained("BPF programs need root")(error),
+                        _ => error,
+                    });
+                    Io::Xdp(Box::new(opened.map_err(explained(&unable()))?))
                 } else {
                     Io::Packet(Box::new(Packet::open(interface, mtu).map_err(explained(&unable()))?))
                 }
@@ -156,6 +160,18 @@ impl Port {
         }
     }
 
+    /// Looks whether the interface is still there, after its file has told of an error.
+    ///
+    /// # Errors
+    /// Returns an error if the interface is gone. One that is down may come up again.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match &self.io {
+            Io::Xdp(_) | Io::Packet(_) => system::check(self.as_fd()),
+            // The next read tells.
+            Io::Tap(_) => Ok(()),
+        }
+    }
+
     /// Returns whether there may be frames to receive. For a TAP device, [`Port::note_arrival`] says so.
     pub fn has_arrived(&self) -> bool {
         match &self.io {
@@ -182,12 +198,11 @@ impl Port {
         }
     }
 
-    /// Returns the number of frames that the interface has refused, or that were too long, whose sending had been
-    /// accepted.
+    /// Returns the number of frames that the interface has refused, whose sending had been accepted.
     pub(super) fn refused(&self) -> u64 {
         match &self.io {
             Io::Xdp(_) => 0,
-            Io::Packet(port) => port.oversized,
+            Io::Packet(port) => port.refused,
             Io::Tap(port) => port.refused,
         }
     }

@@ -1,6 +1,6 @@
 //! A port on an Ethernet interface by `AF_PACKET`: arriving frames wait in a ring that the kernel and this process
-//! share (`TPACKET_V2`: frame by frame, so that a lone frame does not wait for a block to fill); frames leave in batches
-//! of `sendmmsg(2)`.
+//! share (`TPACKET_V2`: frame by frame, so that a lone frame does not wait for a block to fill); frames leave in
+//! batches of `sendmmsg(2)`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -53,8 +53,10 @@ pub(super) struct Packet {
     waiting: Vec<u8>,
     ends: Vec<usize>,
     overflowed: u64,
+    /// Frames that the interface has refused, whose sending had been accepted.
+    pub(super) refused: u64,
     /// Frames that were longer than a place: super-packets of a host that was not asked to send none.
-    pub(super) oversized: u64,
+    oversized: u64,
 }
 
 impl Packet {
@@ -104,6 +106,7 @@ impl Packet {
             waiting: Vec::new(),
             ends: Vec::new(),
             overflowed: 0,
+            refused: 0,
             oversized: 0,
         })
     }
@@ -155,15 +158,14 @@ impl Packet {
         let mut failed = None;
         while sent < self.ends.len() {
             let start = if sent == 0 { 0 } else { self.ends[sent - 1] };
-            let ends: Vec<usize> = self.ends[sent..].iter().map(|end| end - start).collect();
-            match system::send_all(&self.socket, &self.waiting[start..], &ends) {
+            match system::send_all(&self.socket, &self.waiting, start, &self.ends[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN | libc::ENOBUFS) => break,
-                    // A frame that the interface refuses, because it is too long for it.
-                    Some(libc::EMSGSIZE | libc::EINVAL) => {
-                        self.oversized += 1;
+                    // Too long for the interface, or the interface is down.
+                    Some(libc::EMSGSIZE | libc::EINVAL | libc::ENETDOWN) => {
+                        self.refused += 1;
                         sent += 1;
                     }
                     _ => {
@@ -188,12 +190,12 @@ impl Packet {
         status & libc::TP_STATUS_USER != 0
     }
 
-    /// Returns the number of frames that found the ring full.
+    /// Returns the number of frames that found the ring full, or did not fit in it.
     pub(super) fn overflowed(&mut self) -> u64 {
         // The kernel forgets what it has told.
         let counts = system::option::<libc::tpacket_stats>(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS);
         self.overflowed += counts.map_or(0, |counts| u64::from(counts.tp_drops));
-        self.overflowed
+        self.overflowed + self.oversized
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {

@@ -2,16 +2,19 @@
 //! code of ports is here.
 //!
 //! Shared memory is read and written in three ways. Words that both sides change are atomic ([`Mapping::word`]). Bytes
-//! of a frame belong to one side at a time: a ring's indices, or a status word, hand them over with release and acquire.
-//! [`Mapping::bytes`] and [`Mapping::copy`] are called between the two. Every offset is checked against the mapping.
+//! of a frame belong to one side at a time: a ring's indices, or a status word, hand them over with release and
+//! acquire. [`Mapping::bytes`] and [`Mapping::copy`] are called between the two. Every offset is checked against the
+//! mapping.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use libc::{c_int, c_long, c_uint, c_void, socklen_t};
+
+use crate::iproute::explained;
 
 /// Memory that is shared with the kernel. Dropping the value unmaps it.
 #[derive(Debug)]
@@ -173,8 +176,22 @@ pub(super) fn kick(socket: &OwnedFd) -> io::Result<()> {
     outcome(unsafe { libc::sendto(socket.as_raw_fd(), ptr::null(), 0, flags, ptr::null(), 0) } as c_long)
 }
 
-/// Sends frames, which are parts of `bytes` with these ends, in one call. Returns the number that the kernel took.
-pub(super) fn send_all(socket: &OwnedFd, bytes: &[u8], ends: &[usize]) -> io::Result<usize> {
+/// Takes the pending error of a socket, and returns one if its interface is gone.
+pub(super) fn check(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let socket = socket.try_clone_to_owned()?;
+    let _: c_int = option(&socket, libc::SOL_SOCKET, libc::SO_ERROR)?;
+    // Sending nothing tells: no interface, one that is down, or nothing to send.
+    match kick(&socket) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
+            Err(explained("the interface of a port is gone")(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sends frames in one call, which are parts of `bytes` from `start` on with these ends. Returns the number that the
+/// kernel took.
+pub(super) fn send_all(socket: &OwnedFd, bytes: &[u8], mut start: usize, ends: &[usize]) -> io::Result<usize> {
     /// Most frames of a call.
     const MOST: usize = 64;
     let ends = &ends[..ends.len().min(MOST)];
@@ -182,7 +199,6 @@ pub(super) fn send_all(socket: &OwnedFd, bytes: &[u8], ends: &[usize]) -> io::Re
     let mut parts: [libc::iovec; MOST] = unsafe { mem::zeroed() };
     // SAFETY: as above.
     let mut headers: [libc::mmsghdr; MOST] = unsafe { mem::zeroed() };
-    let mut start = 0;
     for ((part, header), end) in parts.iter_mut().zip(&mut headers).zip(ends) {
         let frame = &bytes[start..*end];
         part.iov_base = frame.as_ptr().cast_mut().cast();

@@ -156,6 +156,8 @@ impl Xdp {
     /// Puts a frame into the ring; returns whether there was a place for it.
     pub(super) fn send(&mut self, frame: &[u8]) -> bool {
         if self.free.is_empty() {
+            // An error comes again at the next flush, whose caller hears of it.
+            let _ = self.flush();
             self.reap();
         }
         if frame.len() > PLACE {
@@ -187,6 +189,8 @@ impl Xdp {
                 Err(error) => match error.raw_os_error() {
                     // A part has been sent, or the device is busy.
                     Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
+                    // What fits waits in the ring until the interface is up.
+                    Some(libc::ENETDOWN) => return Ok(true),
                     _ => return Err(error),
                 },
             }

@@ -1,0 +1,267 @@
+//! Tests of `selvedge lab` and `selvedge switch`: their errors, hosts that reach each other, and that nothing is left.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use selvedge_testkit::Scratch;
+
+const RACK: &str = r#"[topology.leaf-spine]
+leaves = 2
+spines = 2
+hosts-per-leaf = 1
+host-link = { rate = "100Mbps", delay = "50us" }
+spine-link = { rate = "100Mbps", delay = "50us" }
+"#;
+
+fn selvedge(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(words);
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    selvedge(words).output().expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+/// Returns a folder with the file rack.toml, and the file's path.
+fn rack(purpose: &str, text: &str) -> (Scratch, String) {
+    let folder = Scratch::new(purpose);
+    let path = folder.path().join("rack.toml");
+    fs::write(&path, text).expect("the folder can be written");
+    let path = path.to_str().expect("a plain path").to_owned();
+    (folder, path)
+}
+
+/// Returns a name that no other test has.
+fn name(purpose: &str) -> String {
+    format!("svr{}{purpose}", std::process::id())
+}
+
+/// Returns the namespaces of a laboratory that exist.
+fn namespaces(name: &str) -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|space| space.starts_with(name)).collect()
+}
+
+/// Returns whether a laboratory could be made; prints why not.
+fn could_be_made(output: &Output) -> bool {
+    let is_refused = output.status.code() == Some(2);
+    if is_refused {
+        eprintln!("skipped: no laboratory here: {}", said(output));
+    }
+    !is_refused
+}
+
+#[test]
+fn errors_name_the_file_the_line_and_the_key() {
+    let (_folder, wrong) = rack("lab-wrong", &RACK.replace("spines", "spine"));
+    for words in [&["lab", &wrong, "--without", "--", "true"][..], &["switch", "--config", &wrong, "--without"]] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains("rack.toml:3:1: topology.leaf-spine.spine: unknown key"), "{}", said(&output));
+    }
+    let (_folder, right) = rack("lab-right", RACK);
+    for (words, message) in [
+        (&["lab", "/nowhere", "--without", "--", "true"][..], "/nowhere: no such file"),
+        (&["lab", &right, "--without", "--name", "a/b", "--", "true"], "is no name for a namespace"),
+        (&["lab", &right, "--without", "--mtu", "100", "--", "true"], "100 is not in 576..=9000"),
+        (&["switch", "--config", &right, "--without", "--port", "h0"], "expected HOST=PORT, as in h0=eth1"),
+        (&["switch", "--config", &right, "--without", "--port", "h00=x"], "the rack has no host \"h00\", did you mean"),
+        (&["switch", "--config", &right, "--without", "--port", "h0=tun:x"], "xdp, packet and tap are"),
+        (&["switch", "--config", &right, "--without", "--port", "h0=sv-none-here/x"], "port of h0: cannot enter"),
+        (&["switch", "--config", &right, "--without", "--port", "h0=svnone"], "there is no interface svnone"),
+    ] {
+        let output = run(words);
+        assert!(output.status.code() == Some(2) && said(&output).contains(message), "{words:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn hosts_of_a_scenario_reach_each_other() {
+    let scenario = format!("title = 'a'\n{RACK}[workload.incast]\nsenders = 1\nsize = '1MB'\n");
+    let (_folder, file) = rack("lab-reach", &scenario);
+    for kind in ["xdp", "packet", "tap"] {
+        let name = name(kind);
+        let script = "for host in $SELVEDGE_LAB_HOSTS; do echo $host; done
+            ! command -v ping > /dev/null && exit 5
+            ip netns exec $SELVEDGE_LAB_NS_h0 ping -q -c 1 -W 5 $SELVEDGE_LAB_ADDRESS_h1 > /dev/null || exit 6
+            ip netns exec $SELVEDGE_LAB_NS_h1 ping -q -c 1 -W 5 10.77.0.1 > /dev/null || exit 7
+            exit 5";
+        let words = ["lab", &file, "--without", "--json", "--name", &name, "--ports", kind, "--", "sh", "-c", script];
+        let output = run(&words);
+        if !could_be_made(&output) {
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(5), "{kind}: {}", said(&output));
+        assert!(said(&output).contains("without effect on real packets: workload"), "{}", said(&output));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let json = text.strip_prefix("h0\nh1\n").unwrap_or_else(|| panic!("{text}"));
+        let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
+        assert!(json["ports"]["h1"]["received"].is_u64() && json["switches"]["counts"]["full"] == 0, "{json}");
+        assert_eq!(namespaces(&name), [""; 0]);
+    }
+}
+
+#[test]
+fn a_laboratory_that_was_killed_leaves_nothing_to_the_next() {
+    if !is_root() {
+        eprintln!("skipped: only root's laboratories can be seen from outside");
+        return;
+    }
+    let (_folder, file) = rack("lab-killed", RACK);
+    let name = name("k");
+    let words = ["lab", &file, "--without", "--name", &name, "--", "sleep", "60"];
+    let mut running = selvedge(&words).stderr(Stdio::null()).spawn().expect("the program starts");
+    wait_until(|| namespaces(&name).len() == 3 || running.try_wait().expect("a child process").is_some());
+    if let Some(status) = running.try_wait().expect("a child process") {
+        eprintln!("skipped: no laboratory here ({status})");
+        return;
+    }
+    running.kill().expect("a child process");
+    running.wait().expect("a child process");
+    assert_eq!(namespaces(&name).len(), 3);
+    let next = run(&["lab", &file, "--without", "--name", &name, "--", "true"]);
+    assert_eq!(next.status.code(), Some(0), "{}", said(&next));
+    assert!(
+        said(&next).contains("removed what a laboratory that was killed has left: 3 namespaces"),
+        "{}",
+        said(&next)
+    );
+    assert_eq!(namespaces(&name), [""; 0]);
+    assert!(!Path::new(&format!("/run/selvedge/lab-{name}")).exists());
+}
+
+/// Switches between interfaces that somebody else has made, whose hosts leave checksums to them.
+#[test]
+fn a_switch_that_was_killed_takes_its_ports_back() {
+    if !is_root() || Command::new("ping").arg("-V").output().is_err() {
+        eprintln!("skipped: root and ping are needed");
+        return;
+    }
+    let (_folder, file) = rack("switch-killed", RACK);
+    let name = name("s");
+    let hosts = Hosts::make(&name);
+    for prefix in ["", "packet:"] {
+        let ports = ["0", "1"].map(|host| format!("h{host}={prefix}{name}-sw/p{host}"));
+        let words = ["switch", "--config", &file, "--without", "--port", &ports[0], "--port", &ports[1]];
+        let start =
+            || Running(selvedge(&words).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
+        let first = start();
+        assert!(hosts.ping(), "{prefix}");
+        drop(first);
+        assert!(!hosts.ping(), "nobody forwards: {prefix}");
+        let mut second = start();
+        assert!(hosts.ping(), "{prefix}");
+        hosts.send_datagram();
+        Command::new("sh").args(["-c", &format!("kill {}", second.0.id())]).status().expect("a shell");
+        assert_eq!(second.0.wait().expect("a child process").code(), Some(0));
+    }
+    // An interface that goes away ends the switch, which says so.
+    let ports = ["0", "1"].map(|host| format!("h{host}={name}-sw/p{host}"));
+    let words = ["switch", "--config", &file, "--without", "--port", &ports[0], "--port", &ports[1]];
+    let switch = selvedge(&words).stderr(Stdio::piped()).spawn().expect("it starts");
+    assert!(hosts.ping());
+    ip(&["-n", &format!("{name}-sw"), "link", "delete", "p1"]);
+    let output = switch.wait_with_output().expect("a child process");
+    assert!(output.status.code() == Some(1) && said(&output).contains("a port has failed"), "{}", said(&output));
+}
+
+/// Two namespaces, and one in which pairs of both end.
+struct Hosts(String);
+
+impl Hosts {
+    fn make(name: &str) -> Self {
+        let hosts = Self(name.to_owned());
+        for space in ["sw", "0", "1"] {
+            ip(&["netns", "add", &format!("{name}-{space}")]);
+        }
+        for host in ["0", "1"] {
+            let (space, port, switch) = (format!("{name}-{host}"), format!("p{host}"), format!("{name}-sw"));
+            let one = ["numtxqueues", "1", "numrxqueues", "1"];
+            let pair = [&["link", "add", "name", &port, "netns", &switch], &one[..], &["type", "veth", "peer", "name"]];
+            ip(&[&pair.concat()[..], &["eth0", "netns", &space], &one].concat());
+            ip(&["-n", &switch, "link", "set", &port, "up"]);
+            ip(&[
+                "-n",
+                &space,
+                "address",
+                "add",
+                &format!("10.77.0.{}/16", host.parse::<u8>().expect("a number") + 1),
+                "dev",
+                "eth0",
+            ]);
+            ip(&["-n", &space, "link", "set", "eth0", "up"]);
+        }
+        hosts
+    }
+
+    /// Returns whether the first host reaches the second, within some seconds.
+    fn ping(&self) -> bool {
+        let words = ["netns", "exec", &format!("{}-0", self.0), "ping", "-q", "-c", "1", "-W", "1", "10.77.0.2"];
+        (0..3).any(|_| Command::new("ip").args(words).output().is_ok_and(|output| output.status.success()))
+    }
+
+    /// Sends a datagram to a program at the second host, which gets it if its checksum is right.
+    fn send_datagram(&self) {
+        if Command::new("python3").arg("-V").output().is_err() {
+            eprintln!("skipped: python3 is missing");
+            return;
+        }
+        let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('',7000))\ns.settimeout(20)\n\
+                       print('ready',flush=True)\nassert s.recv(9)==b'hello'";
+        let send = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nfor _ in range(50):\n s.sendto(b'hello',('10.77.0.2',7000))\n time.sleep(.05)";
+        let within = |host: &str, program: &str| {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &format!("{}-{host}", self.0), "python3", "-c", program]);
+            command
+        };
+        let mut receiver = within("1", receive).stdout(Stdio::null()).spawn().expect("`ip` is there");
+        let _ = within("0", send).output();
+        assert!(receiver.wait().expect("a child process").success(), "no datagram with a right checksum");
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for space in namespaces(&format!("{}-", self.0)) {
+            let _ = Command::new("ip").args(["netns", "delete", &space]).status();
+        }
+    }
+}
+
+/// A process that is killed at the end.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+fn ip(words: &[&str]) {
+    assert!(Command::new("ip").args(words).status().expect("`ip` is there").success(), "{words:?}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test of a process waits for it")]
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
