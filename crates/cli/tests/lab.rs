@@ -96,7 +96,7 @@ fn hosts_of_a_scenario_reach_each_other() {
             ip netns exec $SELVEDGE_LAB_NS_h0 ping -q -c 1 -W 5 $SELVEDGE_LAB_ADDRESS_h1 > /dev/null || exit 6
             ip netns exec $SELVEDGE_LAB_NS_h1 ping -q -c 1 -W 5 10.77.0.1 > /dev/null || exit 7
             exit 5";
-        let words = ["lab", &file, "--without", "--json", "--name", &name, "--ports", kind, "--", "sh", "-c", script];
+        let words = ["lab", &file, "--json", "--name", &name, "--ports", kind, "--", "sh", "-c", script];
         let output = run(&words);
         if !could_be_made(&output) {
             continue;
@@ -106,9 +106,49 @@ fn hosts_of_a_scenario_reach_each_other() {
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         let json = text.strip_prefix("h0\nh1\n").unwrap_or_else(|| panic!("{text}"));
         let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
-        assert!(json["ports"]["h1"]["received"].is_u64() && json["switches"]["counts"]["full"] == 0, "{json}");
+        assert!(json["ports"]["h1"]["received"].is_u64() && json["switches"]["counts"]["refused"] == 0, "{json}");
         assert_eq!(namespaces(&name), [""; 0]);
     }
+}
+
+/// What a real program needs of time, and what becomes of its packets, is the simulated network's doing.
+#[test]
+fn packets_take_the_time_of_their_links_and_meet_their_losses() {
+    if Command::new("ping").arg("-V").output().is_err() {
+        eprintln!("skipped: ping is missing");
+        return;
+    }
+    let rack_of = |more: &str| {
+        rack("lab-fabric", &RACK.replace("50us", "5ms").replace("spines = 2", &format!("spines = 1{more}")))
+    };
+    let ping = "ip netns exec $SELVEDGE_LAB_NS_h0 ping -n -c 20 -i 0.02 -W 2 $SELVEDGE_LAB_ADDRESS_h1";
+    let measure = |name: &str, file: &str, more: &[&str]| {
+        let words = [&["lab", file, "--json", "--name", name], more, &["--", "sh", "-c", ping]].concat();
+        let output = run(&words);
+        let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+        let json = text.find("{\n").map(|at| serde_json::from_str::<serde_json::Value>(&text[at..]).expect("JSON"));
+        (output, text, json)
+    };
+    // Eight links of 5 ms there and back.
+    let (_folder, file) = rack_of("");
+    let (output, text, json) = measure(&name("f"), &file, &[]);
+    if !could_be_made(&output) {
+        return;
+    }
+    let times: Vec<f64> = text.split("time=").skip(1).filter_map(|rest| rest.split(' ').next()?.parse().ok()).collect();
+    assert_eq!(times.len(), 20, "{text}");
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((40.0..41.5).contains(&least), "{times:?}");
+    let json = json.expect("counters");
+    let output = &json["switches"]["places"]["leaf0:spine0"];
+    assert!(output["frames"].as_u64() >= Some(20) && output["drops"] == 0, "{json}");
+    // A spine that loses everything towards one leaf.
+    let loss = "loss=[{link='leaf1 - spine0', direction='b-to-a', model={random={rate='100%'}}}]";
+    let (_, text, json) = measure(&name("l"), &file, &["--set", loss]);
+    let json = json.expect("counters");
+    assert!(text.contains("100% packet loss"), "{text}");
+    assert!(json["switches"]["places"]["data"]["link-loss"].as_u64() >= Some(20), "{json}");
+    assert!(json["switches"]["places"]["leaf1:spine0"]["drops"].as_u64() >= Some(20), "{json}");
 }
 
 #[test]
@@ -119,7 +159,7 @@ fn a_laboratory_that_was_killed_leaves_nothing_to_the_next() {
     }
     let (_folder, file) = rack("lab-killed", RACK);
     let name = name("k");
-    let words = ["lab", &file, "--without", "--name", &name, "--", "sleep", "60"];
+    let words = ["lab", &file, "--name", &name, "--", "sleep", "60"];
     let mut running = selvedge(&words).stderr(Stdio::null()).spawn().expect("the program starts");
     wait_until(|| namespaces(&name).len() == 3 || running.try_wait().expect("a child process").is_some());
     if let Some(status) = running.try_wait().expect("a child process") {
@@ -129,7 +169,7 @@ fn a_laboratory_that_was_killed_leaves_nothing_to_the_next() {
     running.kill().expect("a child process");
     running.wait().expect("a child process");
     assert_eq!(namespaces(&name).len(), 3);
-    let next = run(&["lab", &file, "--without", "--name", &name, "--", "true"]);
+    let next = run(&["lab", &file, "--name", &name, "--", "true"]);
     assert_eq!(next.status.code(), Some(0), "{}", said(&next));
     assert!(
         said(&next).contains("removed what a laboratory that was killed has left: 3 namespaces"),
@@ -152,7 +192,7 @@ fn a_switch_that_was_killed_takes_its_ports_back() {
     let hosts = Hosts::make(&name);
     for prefix in ["", "packet:"] {
         let ports = ["0", "1"].map(|host| format!("h{host}={prefix}{name}-sw/p{host}"));
-        let words = ["switch", "--config", &file, "--without", "--port", &ports[0], "--port", &ports[1]];
+        let words = ["switch", "--config", &file, "--port", &ports[0], "--port", &ports[1]];
         let start =
             || Running(selvedge(&words).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts"));
         let first = start();
@@ -167,7 +207,7 @@ fn a_switch_that_was_killed_takes_its_ports_back() {
     }
     // An interface that goes away ends the switch, which says so.
     let ports = ["0", "1"].map(|host| format!("h{host}={name}-sw/p{host}"));
-    let words = ["switch", "--config", &file, "--without", "--port", &ports[0], "--port", &ports[1]];
+    let words = ["switch", "--config", &file, "--port", &ports[0], "--port", &ports[1]];
     let switch = selvedge(&words).stderr(Stdio::piped()).spawn().expect("it starts");
     assert!(hosts.ping());
     ip(&["-n", &format!("{name}-sw"), "link", "delete", "p1"]);

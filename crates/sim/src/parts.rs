@@ -4,15 +4,21 @@ use selvedge_switch::Parts;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::kernel::{Built, Parallel, build};
+use crate::kernel::{Built, Parallel, build_with};
+use crate::workload::{Workload, WorkloadConfig};
 
-/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of the traffic, only
-/// priorities matter.
+/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of the traffic, if there
+/// is any, only priorities matter.
 ///
 /// # Errors
 /// The first part that cannot be built; the key is that of a scenario file.
 pub fn fabric_parts(config: &SimConfig, library: &dyn Library) -> Result<Parts, ConfigError> {
-    let Built { mut partitions, changes, .. } = build::<false>(config, library, Parallel::default())?;
+    let traffic = if config.workload == WorkloadConfig::default() {
+        Workload::of_injected().with_injected(config.paths.graph())
+    } else {
+        config.traffic(library)?
+    };
+    let Built { mut partitions, changes, .. } = build_with::<false>(config, traffic, library, Parallel::default())?;
     let partition = partitions.pop().expect("a run has at least one partition");
     let fabric = &partition.edge.fabric;
     let [class_of @ .., data] = fabric.class_of;

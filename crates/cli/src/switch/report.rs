@@ -26,27 +26,51 @@ pub(super) fn as_json<E: Engine>(hosts: &[&str], outcome: &Outcome<E>) -> Value 
 }
 
 pub(super) fn as_text<E: Engine>(hosts: &[&str], outcome: &Outcome<E>) -> String {
-    let mut text = format!("{:<12}", "port");
-    let columns = PortCounts::default().named().map(|(name, _)| name);
-    // Columns of zeros tell nothing.
-    let is_used = |column: usize| outcome.ports.iter().any(|counts| counts.named()[column].1 > 0);
-    let used: Vec<usize> = (0..columns.len()).filter(|column| is_used(*column)).collect();
-    // Writing to a string cannot fail.
+    let of_host = |(name, counts): (&&str, &PortCounts)| ((*name).to_owned(), counts.named().to_vec());
+    let mut text = table("host", &hosts.iter().zip(&outcome.ports).map(of_host).collect::<Vec<_>>());
+    let (mut outputs, mut others): (Vec<Row>, String) = (Vec::new(), String::new());
+    outcome.engine.visit_counts(&mut |place, name, value| match outputs.last_mut() {
+        // Outputs are named after both ends of their links.
+        Some((last, counts)) if last == place => counts.push((name, value)),
+        _ if place.contains(':') => outputs.push((place.to_owned(), vec![(name, value)])),
+        // Writing to a string cannot fail.
+        _ if value > 0 => {
+            drop(writeln!(others, "{value:>10} {place}{}{name}", if place.is_empty() { "" } else { ": " }))
+        }
+        _ => {}
+    });
+    if !outputs.is_empty() {
+        text.push('\n');
+        text += &table("output", &outputs);
+    }
+    if !others.is_empty() {
+        text.push('\n');
+        text += &others;
+    }
+    text
+}
+
+/// Name of a row, and its counters.
+type Row = (String, Vec<(&'static str, u64)>);
+
+/// Returns a table of counters, without columns of zeros, which tell nothing.
+fn table(head: &str, rows: &[Row]) -> String {
+    let columns: Vec<&str> =
+        rows.first().map(|(_, counts)| counts.iter().map(|(name, _)| *name).collect()).unwrap_or_default();
+    let is_used = |column: &usize| rows.iter().any(|(_, counts)| counts[*column].1 > 0);
+    let used: Vec<usize> = (0..columns.len()).filter(is_used).collect();
+    let width = rows.iter().map(|(name, _)| name.len()).chain([head.len()]).max().unwrap_or(0);
+    let mut text = format!("{head:<width$}");
     for column in &used {
         let _ = write!(text, " {:>14}", columns[*column].replace('_', " "));
     }
     text.push('\n');
-    for (name, counts) in hosts.iter().zip(&outcome.ports) {
-        let _ = write!(text, "{name:<12}");
+    for (name, counts) in rows {
+        let _ = write!(text, "{name:<width$}");
         for column in &used {
-            let _ = write!(text, " {:>14}", counts.named()[*column].1);
+            let _ = write!(text, " {:>14}", counts[*column].1);
         }
         text.push('\n');
     }
-    outcome.engine.visit_counts(&mut |place, name, value| {
-        if value > 0 {
-            let _ = writeln!(text, "{:<12} {:>14} {value:>14}", if place.is_empty() { "all" } else { place }, name);
-        }
-    });
     text
 }

@@ -23,7 +23,7 @@ pub(crate) mod visit_order;
 mod window;
 mod worker_pool;
 
-pub(crate) use build::{Built, build};
+pub(crate) use build::{Built, build_with};
 pub use build::{port_infos, ports_of_links};
 pub use session::{Injection, Session};
 pub use window::{Parallel, run, run_recorded};
