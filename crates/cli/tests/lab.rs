@@ -111,7 +111,6 @@ fn hosts_of_a_scenario_reach_each_other() {
     }
 }
 
-/// What a real program needs of time, and what becomes of its packets, is the simulated network's doing.
 #[test]
 fn packets_take_the_time_of_their_links_and_meet_their_losses() {
     if Command::new("ping").arg("-V").output().is_err() {

@@ -7,8 +7,8 @@ use crate::error::{ConfigError, Library};
 use crate::kernel::{Built, Parallel, build_with};
 use crate::workload::{Workload, WorkloadConfig};
 
-/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of the traffic, if there
-/// is any, only priorities matter.
+/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of its traffic, which
+/// may be none, only priorities matter.
 ///
 /// # Errors
 /// The first part that cannot be built; the key is that of a scenario file.

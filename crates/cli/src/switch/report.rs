@@ -33,9 +33,10 @@ pub(super) fn as_text<E: Engine>(hosts: &[&str], outcome: &Outcome<E>) -> String
         // Outputs are named after both ends of their links.
         Some((last, counts)) if last == place => counts.push((name, value)),
         _ if place.contains(':') => outputs.push((place.to_owned(), vec![(name, value)])),
-        // Writing to a string cannot fail.
         _ if value > 0 => {
-            drop(writeln!(others, "{value:>10} {place}{}{name}", if place.is_empty() { "" } else { ": " }))
+            let of = if place.is_empty() { String::new() } else { format!("{place}: ") };
+            // Writing to a string cannot fail.
+            let _ = writeln!(others, "{value:>10} {of}{name}");
         }
         _ => {}
     });

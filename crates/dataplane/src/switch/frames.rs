@@ -102,7 +102,7 @@ impl Frames {
         Descriptor::new(slot, self.attachments[to as usize], class, facts.flow, facts.bytes, is_markable)
     }
 
-    /// Removes a frame and returns its bytes, which are to be given back ([`Frames::reuse`]). `None`: the slot has none.
+    /// Removes a frame and returns its bytes, to be given back ([`Frames::reuse`]). `None`: the slot has none.
     pub(super) fn take(&mut self, slot: Slot) -> Option<Vec<u8>> {
         if let Held::Frame(frame) = self.remove(slot) { Some(frame.bytes) } else { None }
     }
