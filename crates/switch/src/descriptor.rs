@@ -41,7 +41,7 @@ pub struct Descriptor {
     pub entropy: u32,
     /// Traffic class.
     pub class: u8,
-    /// Flags: [`Descriptor::PAUSE`] and those that follow it.
+    /// Flags, a bit each: pause frame, ECN-capable, trimmed.
     pub flags: u8,
     /// On a link: the port through which the packet will enter, numbered within its switch. In a queue: the port
     /// through which it has entered.
