@@ -117,7 +117,7 @@ mod linux {
         let (running, plain) = match forwarder {
             Forwarder::Switch => {
                 let bridge = Bridge::new(Fifo::new(2, Rate::MAX, 1 << 20), directory);
-                (Some(Running::start(bridge, racked.ports)?), None)
+                (Some(Running::start(bridge, racked.ports, None)?), None)
             }
             Forwarder::Plain => {
                 let name = "selvedge-switch".to_owned();

@@ -44,7 +44,7 @@ impl Testbed {
         let mut directory = Directory::new(2);
         (0..2).for_each(|host| directory.add(host, plan.station(host), plan.addresses(host)));
         let bridge = Bridge::new(Fifo::new(2, rate, 200_000), directory);
-        let running = Running::start(bridge, racked.ports).expect("a thread");
+        let running = Running::start(bridge, racked.ports, None).expect("a thread");
         Some(Self { plan, running: Some(running), _rack: racked.rack })
     }
 
@@ -184,7 +184,7 @@ fn a_switch_that_starts_again_takes_its_ports_back() {
         let mut directory = Directory::new(2);
         (0..2).for_each(|host| directory.add(host, testbed.plan.station(host), testbed.plan.addresses(host)));
         let bridge = Bridge::new(Fifo::new(2, Rate::from_gbps(1), 200_000), directory);
-        testbed.running = Some(Running::start(bridge, ports).expect("a thread"));
+        testbed.running = Some(Running::start(bridge, ports, None).expect("a thread"));
         assert!(ping(&testbed));
     }
 }

@@ -95,8 +95,8 @@ pub use summary::{PointRun, Ratio, RunSummary, SeedDeadlock, SeriesSummary, Stud
 pub use sweep::{Sweep, SweepAxis, SweepPoint, render_sweep_csv};
 pub use table::render_table;
 pub use tables::{
-    Cell, Filter, Flows, Group, Labels, LinkRow, Page, Query, QueryError, Relation, Scan, StoredFlow, Swept, Table,
-    merge, read_flows, write_links,
+    Cell, Filter, Flows, Group, Labels, LinkRow, Page, PortWriter, Query, QueryError, Relation, Scan, StoredFlow,
+    Swept, Table, merge, read_flows, write_links,
 };
 pub use tier::Tier;
 pub use traits::{Cut, GroupKind, GroupTraits, SeriesInfo, SeriesTraits};

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use selvedge_telemetry::{ByKind, DropReason, Drops, PacketKind};
+use selvedge_telemetry::{ByKind, DropReason, Drops, PacketKind, PortRow};
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{Instant, PortId};
 use selvedge_wire::Pause;
@@ -242,6 +242,13 @@ impl<P: Packets> Fabric<P> {
         self.switches.set_down(&mut self.world, at, down, is_lossy);
         let port = &self.switches.egress[at];
         if port.is_host { self.serve_host(port.owner) } else { self.book(port.owner) }
+    }
+
+    /// Writes one row per port, at the port's number in `rows`, for the interval between the last call and `now`.
+    pub fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
+        self.handle_timeout(now);
+        rows.resize(self.switches.egress.len(), PortRow::default());
+        self.switches.sample(now, rows);
     }
 
     /// Returns the switches, with the counters of their ports.

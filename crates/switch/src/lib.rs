@@ -18,10 +18,12 @@ mod outage;
 mod pfc;
 pub mod port;
 pub mod queue;
+mod sample;
 pub mod switch;
 mod switches;
 pub mod trimming;
 
 pub use environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
 pub use fabric::{Change, Delivery, Fabric, Parts};
+pub use sample::busy_time;
 pub use switches::{Params, Switches};

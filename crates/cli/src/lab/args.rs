@@ -7,7 +7,7 @@ use clap::Args;
 use selvedge_dataplane::lab::{RackHost, RackPlan};
 use selvedge_scenario::Rack;
 
-use crate::switch::Kind;
+use crate::switch::{Kind, SampleArgs};
 
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -32,6 +32,8 @@ pub(crate) struct LabArgs {
     /// No switches: frames reach their hosts at once, to compare with
     #[arg(long)]
     pub(super) without: bool,
+    #[command(flatten)]
+    pub(super) samples: SampleArgs,
     /// Print the counters as JSON, to standard output
     #[arg(long)]
     pub(super) json: bool,

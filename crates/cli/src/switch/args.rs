@@ -7,6 +7,8 @@ use selvedge_dataplane::switch::ports::{PortKind, PortPlace};
 use selvedge_scenario::Rack;
 use selvedge_units::words::did_you_mean;
 
+use super::samples::SampleArgs;
+
 /// Kinds of ports.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
@@ -49,6 +51,8 @@ pub(crate) struct SwitchArgs {
     /// No switches: frames reach their hosts at once, to compare with
     #[arg(long)]
     pub(super) without: bool,
+    #[command(flatten)]
+    pub(super) samples: SampleArgs,
     /// Print the counters as JSON at the end
     #[arg(long)]
     pub(super) json: bool,

@@ -2,6 +2,7 @@
 
 mod args;
 mod report;
+mod samples;
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use selvedge_scenario::Rack;
 use selvedge_units::Bytes;
 
 pub(crate) use args::{EXAMPLES, Kind, SwitchArgs};
+pub(crate) use samples::SampleArgs;
 
 use crate::output::{self, Failure, print};
 use crate::supervise::Signals;
@@ -27,6 +29,7 @@ pub(crate) struct Job<'a> {
     pub(crate) json: bool,
     /// Longest frame on a link.
     pub(crate) frame: Bytes,
+    pub(crate) samples: &'a SampleArgs,
 }
 
 pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
@@ -53,7 +56,15 @@ pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
         signals.wait_for(u32::MAX, has_failed);
         Ok(0)
     };
-    let job = Job { rack: &rack, directory, ports, is_direct: args.without, json: args.json, frame: frame(args.mtu) };
+    let job = Job {
+        rack: &rack,
+        directory,
+        ports,
+        is_direct: args.without,
+        json: args.json,
+        frame: frame(args.mtu),
+        samples: &args.samples,
+    };
     run(job, true, &mut wait).map(drop)
 }
 
@@ -90,11 +101,13 @@ fn run_engine<E: Engine + Send + 'static>(
     is_alone: bool,
     during: &mut During<'_>,
 ) -> Result<u8, Failure> {
-    let Job { rack, directory, ports, json, .. } = job;
-    let running = Running::start(Bridge::new(engine, directory), ports)
+    let Job { rack, directory, ports, json, samples, .. } = job;
+    let (sampling, writing) = samples.begin(rack)?;
+    let running = Running::start(Bridge::new(engine, directory), ports, sampling)
         .map_err(|error| Failure::outcome(format!("cannot start the switch: {error}")))?;
     let outcome = during(&|| running.has_failed());
     let ended = running.close().map_err(|error| Failure::outcome(format!("a port has failed: {error}")))?;
+    writing.finish()?;
     let status = outcome?;
     let graph = rack.network.graph();
     let names: Vec<&str> = graph.host_ids().map(|host| graph.hosts[host.index()].name.as_str()).collect();

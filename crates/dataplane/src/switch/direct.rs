@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use selvedge_telemetry::PortRow;
 use selvedge_units::Instant;
 use selvedge_wire::Pfc;
 
@@ -46,6 +47,8 @@ impl Engine for Direct {
     }
 
     fn handle_timeout(&mut self, _: Instant) {}
+
+    fn sample(&mut self, _: Instant, _: &mut Vec<PortRow>) {}
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64)) {
         each("", "full", self.full);

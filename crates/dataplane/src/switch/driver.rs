@@ -8,12 +8,14 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
+use selvedge_telemetry::PortRow;
 use selvedge_units::{Duration, Instant};
 
 use super::bridge::Bridge;
@@ -29,6 +31,15 @@ const BATCH: u32 = 64;
 const RETRY: Duration = Duration::from_us(50);
 /// Turns in which frames that hosts have sent before the end are still taken.
 const LAST_TURNS: usize = 64;
+
+/// Request for samples of ports.
+#[derive(Debug)]
+pub struct Sampling {
+    /// Time between two samples. A thread that is late takes one sample for several.
+    pub every: Duration,
+    /// Receiver of the rows of each sample, by port. One that has gone ends sampling.
+    pub to: Sender<Vec<PortRow>>,
+}
 
 /// A running switch. Dropping the value ends it.
 #[derive(Debug)]
@@ -57,19 +68,21 @@ struct Stop {
 }
 
 impl<E: Engine + Send + 'static> Running<E> {
-    /// Starts a thread that carries frames between ports and a bridge.
+    /// Starts a thread that carries frames between ports and a bridge, and takes samples if asked to.
     ///
     /// # Errors
     /// Returns an error if the system gives no thread.
     ///
     /// # Panics
     /// If there are not as many ports as the bridge has.
-    pub fn start(bridge: Bridge<E>, ports: Vec<Port>) -> io::Result<Self> {
+    pub fn start(bridge: Bridge<E>, ports: Vec<Port>, sampling: Option<Sampling>) -> io::Result<Self> {
         assert_eq!(bridge.counts().len(), ports.len(), "ports of the bridge, and ports");
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let stop = Arc::new(Stop { wake, is_wanted: AtomicBool::new(false) });
         let is_left = vec![false; ports.len()];
-        let driver = Driver { bridge, ports, is_left, clock: Clock::start(), stop: Arc::clone(&stop) };
+        let clock = Clock::start();
+        let samples = sampling.map(|sampling| Samples { next: clock.now() + sampling.every, sampling });
+        let driver = Driver { bridge, ports, is_left, clock, samples, stop: Arc::clone(&stop) };
         let thread = thread::Builder::new().name("selvedge-switch".to_owned()).spawn(|| driver.run())?;
         Ok(Self { thread: Some(thread), stop })
     }
@@ -118,7 +131,15 @@ struct Driver<E> {
     /// Whether a port has frames left that its interface did not take.
     is_left: Vec<bool>,
     clock: Clock,
+    samples: Option<Samples>,
     stop: Arc<Stop>,
+}
+
+/// State of sampling.
+struct Samples {
+    sampling: Sampling,
+    /// Time of the next sample.
+    next: Instant,
 }
 
 impl<E: Engine> Driver<E> {
@@ -164,6 +185,8 @@ impl<E: Engine> Driver<E> {
         if bridge.poll_timeout().is_some_and(|at| at <= now) {
             bridge.handle_timeout(now);
         }
+        self.sample(now);
+        let Self { bridge, ports, .. } = self;
         let mut gave = false;
         while let Some(leaving) = bridge.poll_transmit(now) {
             let (port, bytes) = (leaving.port, leaving.frame.len() as u64);
@@ -184,10 +207,22 @@ impl<E: Engine> Driver<E> {
         Ok(took > 0 || gave)
     }
 
+    /// Takes a sample if it is time.
+    fn sample(&mut self, now: Instant) {
+        let Some(samples) = self.samples.as_mut().filter(|samples| samples.next <= now) else { return };
+        let mut rows = Vec::new();
+        self.bridge.engine.sample(now, &mut rows);
+        samples.next = now + samples.sampling.every;
+        if samples.sampling.to.send(rows).is_err() {
+            self.samples = None;
+        }
+    }
+
     /// Returns the time at which there is something to do even if no frame arrives.
     fn due(&self) -> Option<Instant> {
         let retry = self.is_left.contains(&true).then(|| self.clock.now() + RETRY);
-        [self.bridge.poll_timeout(), retry].into_iter().flatten().min()
+        let sample = self.samples.as_ref().map(|samples| samples.next);
+        [self.bridge.poll_timeout(), retry, sample].into_iter().flatten().min()
     }
 
     fn look(&self) -> Seen {

@@ -1,5 +1,6 @@
 //! The contract between what carries frames and what happens to them between two ports.
 
+use selvedge_telemetry::PortRow;
 use selvedge_units::Instant;
 use selvedge_wire::Pfc;
 
@@ -26,6 +27,10 @@ pub trait Engine {
 
     /// Handles that time has passed.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// Writes the state of all ports, those between switches included, and what happened there since the last call. An
+    /// engine without such ports leaves `rows` empty.
+    fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>);
 
     /// Calls `each` for all counters, with the place that is counted (`leaf0:spine1`; empty for the whole), the name of
     /// the counter, and its value.

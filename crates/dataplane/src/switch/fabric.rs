@@ -1,7 +1,7 @@
 //! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
 
 use selvedge_switch::{Fabric, Parts};
-use selvedge_telemetry::{DropReason, PacketKind};
+use selvedge_telemetry::{DropReason, PacketKind, PortRow};
 use selvedge_units::Instant;
 use selvedge_wire::{Pause, Pfc};
 
@@ -85,6 +85,10 @@ impl Engine for FabricEngine {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.fabric.handle_timeout(now);
+    }
+
+    fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
+        self.fabric.sample(now, rows);
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64)) {

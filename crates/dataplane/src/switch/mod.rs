@@ -31,7 +31,7 @@ pub use bridge::Bridge;
 pub use counters::PortCounts;
 pub use direct::Direct;
 pub use directory::{Directory, Route};
-pub use driver::{Outcome, Running};
+pub use driver::{Outcome, Running, Sampling};
 pub use engine::{Arrival, Engine, Leaving};
 pub use fabric::FabricEngine;
 pub use frame::{Facts, Ip, mark};

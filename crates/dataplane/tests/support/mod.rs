@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use selvedge_dataplane::switch::{Arrival, Engine, Leaving};
+use selvedge_telemetry::PortRow;
 use selvedge_units::{Bytes, Instant, Rate};
 use selvedge_wire::Pfc;
 
@@ -71,6 +72,8 @@ impl Engine for Fifo {
     }
 
     fn handle_timeout(&mut self, _: Instant) {}
+
+    fn sample(&mut self, _: Instant, _: &mut Vec<PortRow>) {}
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, &'static str, u64)) {
         each("", "full", self.full);

@@ -38,7 +38,7 @@ pub use scan::{Cell, Group, Scan};
 pub use schema::Table;
 
 pub(crate) use flows::FlowWriter;
-pub(crate) use ports::PortWriter;
+pub use ports::PortWriter;
 
 /// Largest number of rows per page.
 const PAGE: usize = 1 << 14;

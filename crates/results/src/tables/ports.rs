@@ -19,8 +19,8 @@ const SORTED: usize = 1 << 17;
 /// Smallest number of samples of all ports that are sorted together.
 const SAMPLES: usize = 10;
 
-/// Writer of the port samples of one point.
-pub(crate) struct PortWriter {
+/// Writer of samples of ports (`ports.parquet`), of one run.
+pub struct PortWriter {
     part: Part,
     labels: Written,
     seed: u64,
@@ -142,7 +142,10 @@ impl<'a> Iterator for ByPort<'a> {
 
 impl PortWriter {
     /// Creates or replaces the file. `ports` describes all ports of the fabric, in any order.
-    pub(crate) fn create(path: &Path, labels: &Labels, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(path: &Path, labels: &Labels, seed: u64, ports: &[PortInfo]) -> Result<Self, ResultsError> {
         let mut tiers = BTreeMap::<Tier, Arc<str>>::new();
         for port in ports {
             tiers.entry(port.kind.into()).or_insert_with_key(|tier| tier.to_string().into());
@@ -165,7 +168,10 @@ impl PortWriter {
     }
 
     /// Adds rows of one sample, sorted by port; `interval` is the time that they cover.
-    pub(crate) fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(&mut self, mut rows: &[PortRow], interval: Duration) -> Result<(), ResultsError> {
         while !rows.is_empty() {
             let (first, rest) = rows.split_at(rows.len().min(self.sorted - self.samples.rows));
             self.samples.extend(first, interval);
@@ -178,7 +184,10 @@ impl PortWriter {
     }
 
     /// Writes the buffered rows and the footer; returns a digest of the file.
-    pub(crate) fn close(mut self) -> Result<u64, ResultsError> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn close(mut self) -> Result<u64, ResultsError> {
         self.flush()?;
         self.part.close()
     }

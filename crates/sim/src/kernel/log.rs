@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use selvedge_nic::REQUESTS;
-use selvedge_switch::Switches;
 use selvedge_switch::descriptor::{Descriptor, Slot};
+use selvedge_switch::{Switches, busy_time};
 use selvedge_telemetry::{DropReason, FlowRow, Probe, Trace};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::netrt::Message;
@@ -15,7 +15,6 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use super::edge::Edge;
-use super::sample::busy_time;
 use crate::record::{Chosen, Event, FlowKey, Focus, What};
 use crate::topology::Node;
 

@@ -13,7 +13,6 @@ pub(crate) mod order;
 pub(crate) mod parcel;
 pub(crate) mod partition;
 mod profile;
-mod sample;
 pub(crate) mod schedule;
 mod session;
 mod stall;

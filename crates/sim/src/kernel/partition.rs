@@ -336,7 +336,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Adds this partition's share to the record of a run that ended at `now`.
     pub(crate) fn add_to(&self, now: Instant, record: &mut RunRecord) {
-        self.totals(now, &mut record.ports);
+        self.net.totals(now, &mut record.ports);
         for (port, extra) in self.net.egress.iter().zip(self.net.extras.iter()) {
             record.packet_hops += port.frames;
             record.pause_frames += extra.pause_frames;

@@ -606,7 +606,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     fn sample_ports(&mut self) {
         self.ports.resize(self.places.len(), PortRow::default());
         for partition in self.partitions {
-            lock(partition).sample(self.now, &mut self.ports);
+            lock(partition).net.sample(self.now, &mut self.ports);
         }
         self.observer.on_ports(&self.ports);
         self.samples += 1;

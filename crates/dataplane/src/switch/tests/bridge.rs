@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use selvedge_telemetry::PortRow;
 use selvedge_units::Instant;
 use selvedge_wire::Pfc;
 
@@ -33,6 +34,8 @@ impl Engine for Wires {
         self.frames.front().map(|_| Instant::ZERO)
     }
     fn handle_timeout(&mut self, _: Instant) {}
+    fn sample(&mut self, _: Instant, _: &mut Vec<PortRow>) {}
+
     fn visit_counts(&self, _: &mut dyn FnMut(&str, &'static str, u64)) {}
 }
 
