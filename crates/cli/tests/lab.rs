@@ -74,6 +74,8 @@ fn errors_name_the_file_the_line_and_the_key() {
         (&["lab", "/nowhere", "--without", "--", "true"][..], "/nowhere: no such file"),
         (&["lab", &right, "--without", "--name", "a/b", "--", "true"], "is no name for a namespace"),
         (&["lab", &right, "--without", "--mtu", "100", "--", "true"], "100 is not in 576..=9000"),
+        (&["lab", &right, "--priority", "8", "--", "true"], "8 is not in 0..=7"),
+        (&["lab", &right, "--every", "1ms", "--", "true"], "--samples"),
         (&["switch", "--config", &right, "--without", "--port", "h0"], "expected HOST=PORT, as in h0=eth1"),
         (&["switch", "--config", &right, "--without", "--port", "h00=x"], "the rack has no host \"h00\", did you mean"),
         (&["switch", "--config", &right, "--without", "--port", "h0=tun:x"], "xdp, packet and tap are"),
@@ -143,7 +145,11 @@ fn packets_take_the_time_of_their_links_and_meet_their_losses() {
     assert!(output["frames"].as_u64() >= Some(20) && output["drops"] == 0, "{json}");
     // A spine that loses everything towards one leaf.
     let loss = "loss=[{link='leaf1 - spine0', direction='b-to-a', model={random={rate='100%'}}}]";
-    let (_, text, json) = measure(&name("l"), &file, &["--set", loss]);
+    let samples = file.replace("rack.toml", "ports.parquet");
+    let more = ["--set", loss, "--samples", &samples, "--every", "1ms", "--priority", "5"];
+    let (_, text, json) = measure(&name("l"), &file, &more);
+    let table = fs::read(&samples).expect("a table");
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1") && table.len() > 2_000, "{} bytes", table.len());
     let json = json.expect("counters");
     assert!(text.contains("100% packet loss"), "{text}");
     assert!(json["switches"]["places"]["data"]["link-loss"].as_u64() >= Some(20), "{json}");

@@ -7,17 +7,20 @@ use crate::error::{ConfigError, Library};
 use crate::kernel::{Built, Parallel, build_with};
 use crate::workload::{Workload, WorkloadConfig};
 
-/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`]. Of its traffic, which
-/// may be none, only priorities matter.
+/// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`] whose packets have these
+/// `priorities`, 0 to 7, beside those of the configuration. Its traffic does not matter.
 ///
 /// # Errors
 /// The first part that cannot be built; the key is that of a scenario file.
-pub fn fabric_parts(config: &SimConfig, library: &dyn Library) -> Result<Parts, ConfigError> {
-    let traffic = if config.workload == WorkloadConfig::default() {
+pub fn fabric_parts(config: &SimConfig, library: &dyn Library, priorities: &[u8]) -> Result<Parts, ConfigError> {
+    let mut traffic = if config.workload == WorkloadConfig::default() {
         Workload::of_injected().with_injected(config.paths.graph())
     } else {
         config.traffic(library)?
     };
+    if let Some(summary) = traffic.summaries.first_mut() {
+        summary.priorities.extend(priorities);
+    }
     let Built { mut partitions, changes, .. } = build_with::<false>(config, traffic, library, Parallel::default())?;
     let partition = partitions.pop().expect("a run has at least one partition");
     let fabric = &partition.edge.fabric;

@@ -62,6 +62,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
         json: args.json,
         frame: switch::frame(args.mtu),
         samples: &args.samples,
+        priorities: &args.priorities,
     };
     let status = switch::run(job, args.command.is_empty(), &mut run)?;
     if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new(), storage: false }) }

@@ -51,6 +51,11 @@ pub(crate) struct SwitchArgs {
     /// No switches: frames reach their hosts at once, to compare with
     #[arg(long)]
     pub(super) without: bool,
+    /// Priority that has a class of its own, 0 to 7, the highest first; may be repeated [default: those of the file]
+    ///
+    /// Priorities are those of tags, or the upper three bits of the DSCP. All others travel with data.
+    #[arg(long = "priority", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub(super) priorities: Vec<u8>,
     #[command(flatten)]
     pub(super) samples: SampleArgs,
     /// Print the counters as JSON at the end

@@ -30,6 +30,8 @@ pub(crate) struct Job<'a> {
     /// Longest frame on a link.
     pub(crate) frame: Bytes,
     pub(crate) samples: &'a SampleArgs,
+    /// Priorities that have classes of their own.
+    pub(crate) priorities: &'a [u8],
 }
 
 pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
@@ -64,6 +66,7 @@ pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
         json: args.json,
         frame: frame(args.mtu),
         samples: &args.samples,
+        priorities: &args.priorities,
     };
     run(job, true, &mut wait).map(drop)
 }
@@ -91,7 +94,7 @@ pub(crate) fn run(job: Job<'_>, is_alone: bool, during: &mut During<'_>) -> Resu
     if job.is_direct {
         return run_engine(Direct::default(), job, is_alone, during);
     }
-    let (parts, names) = job.rack.fabric(job.frame)?;
+    let (parts, names) = job.rack.fabric(job.frame, job.priorities)?;
     run_engine(FabricEngine::new(parts, names), job, is_alone, during)
 }
 

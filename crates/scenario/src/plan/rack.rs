@@ -46,12 +46,14 @@ pub struct Rack {
 }
 
 impl Rack {
-    /// Returns the switches and links of the rack, and the names of their ports (`leaf0:spine1`) by number. Buffers and
-    /// thresholds that count frames count frames of `frame` bytes.
+    /// Returns the switches and links of the rack, and the names of their ports (`leaf0:spine1`) by number.
+    ///
+    /// Buffers and thresholds that count frames count frames of `frame` bytes. Packets have these `priorities`, 0 to 7,
+    /// beside those of the file; others travel with data.
     ///
     /// # Errors
     /// Returns the first part that cannot be built.
-    pub fn fabric(&self, frame: Bytes) -> Result<(Parts, Vec<String>), ScenarioError> {
+    pub fn fabric(&self, frame: Bytes, priorities: &[u8]) -> Result<(Parts, Vec<String>), ScenarioError> {
         let transport = TransportConfig::default();
         let mtu = frame.saturating_sub(self.nic.data_header(&transport));
         let config = SimConfig {
@@ -71,7 +73,7 @@ impl Rack {
             sample: None,
             looks: Looks::Never,
         };
-        let parts = fabric_parts(&config, &self.library)
+        let parts = fabric_parts(&config, &self.library, priorities)
             .map_err(|error| ScenarioError::new(Place::File(self.name.clone()), error.key, error.message))?;
         let names = port_infos(self.network.graph()).into_iter().map(|port| format!("{}:{}", port.node, port.peer));
         Ok((parts, names.collect()))

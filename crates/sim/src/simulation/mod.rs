@@ -104,7 +104,7 @@ impl Simulation {
     /// # Errors
     /// A configuration that cannot be built.
     pub fn fabric_parts(&self) -> Result<Parts, ConfigError> {
-        fabric_parts(&self.config, &*self.library)
+        fabric_parts(&self.config, &*self.library, &[])
     }
 }
 

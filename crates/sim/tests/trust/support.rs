@@ -252,7 +252,7 @@ impl Scene {
     }
     /// Returns the switches of the scene.
     pub(crate) fn fabric_parts(&self) -> Parts {
-        fabric_parts(&self.resolved(), &Lists(self.list.clone())).expect("a configuration that can be built")
+        fabric_parts(&self.resolved(), &Lists(self.list.clone()), &[]).expect("a configuration that can be built")
     }
     /// Returns how long a data frame with this payload occupies a link of this rate.
     pub(crate) fn data_time(&self, payload: u64, rate: Rate) -> Duration {
