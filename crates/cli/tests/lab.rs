@@ -88,6 +88,22 @@ fn errors_name_the_file_the_line_and_the_key() {
 }
 
 #[test]
+fn switches_have_seven_classes_at_most() {
+    let (_folder, file) = rack("lab-classes", RACK);
+    let priorities: Vec<String> = (0..8).map(|priority| format!("--priority={priority}")).collect();
+    let mut words = vec!["lab", &file, "--name"];
+    let name = name("c");
+    words.push(&name);
+    words.extend(priorities.iter().map(String::as_str));
+    words.extend(["--", "true"]);
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2));
+    if could_be_made(&run(&["lab", &file, "--name", &name, "--", "true"])) {
+        assert!(said(&output).contains("8 priorities would have classes"), "{}", said(&output));
+    }
+}
+
+#[test]
 fn hosts_of_a_scenario_reach_each_other() {
     let scenario = format!("title = 'a'\n{RACK}[workload.incast]\nsenders = 1\nsize = '1MB'\n");
     let (_folder, file) = rack("lab-reach", &scenario);

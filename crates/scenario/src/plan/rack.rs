@@ -1,10 +1,13 @@
 //! Network, switches and links of a file alone, for real packets.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use selvedge_document::Document;
-use selvedge_sim::config::{Looks, NicConfig, PathTransports, SimConfig, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::config::{
+    Looks, MOST_CLASSES, NicConfig, PathTransports, SimConfig, Stop, SwitchConfig, TransportConfig,
+};
 use selvedge_sim::fault::{LinkFailure, LossConfig, LossPlan, link_events};
 use selvedge_sim::workload::{Measure, WorkloadConfig};
 use selvedge_sim::{Network, fabric_parts, port_infos};
@@ -54,6 +57,14 @@ impl Rack {
     /// # Errors
     /// Returns the first part that cannot be built.
     pub fn fabric(&self, frame: Bytes, priorities: &[u8]) -> Result<(Parts, Vec<String>), ScenarioError> {
+        let mut all: BTreeSet<u8> = self.switch.priorities(&self.nic, None, &[]).into_iter().collect();
+        all.extend(priorities);
+        if all.len() > MOST_CLASSES {
+            let many = all.len();
+            let message =
+                format!("{many} priorities would have classes, with those of the file; at most {MOST_CLASSES} can");
+            return Err(ScenarioError::argument("--priority", message));
+        }
         let transport = TransportConfig::default();
         let mtu = frame.saturating_sub(self.nic.data_header(&transport));
         let config = SimConfig {
