@@ -17,6 +17,8 @@ mod impair;
 mod inspect;
 #[cfg(target_os = "linux")]
 mod lab;
+#[cfg(target_os = "linux")]
+mod laboratory;
 mod manual;
 mod open;
 mod output;

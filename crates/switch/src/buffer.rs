@@ -322,7 +322,7 @@ impl Switches {
     ) {
         match self.params.queueing {
             Queueing::Plain => self.drop_packet(env, at, packet.slot, reason),
-            Queueing::Trimming(rules) => self.trim_or_drop(env, switch, at, out, packet, &rules),
+            Queueing::Trimming(rules) => self.trim_one(env, switch, at, out, packet, &rules),
             Queueing::Fair(rules) => self.wait_fairly(env, switch, at, out, packet, &rules),
         }
     }

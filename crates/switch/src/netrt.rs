@@ -229,7 +229,7 @@ impl Switches {
         match self.params.queueing {
             Queueing::Fair(rules) if self.has_fair_room(env, out, packet, &rules) => return Some(Admission::FlowQueue),
             // Waiting packets have passed the order check, so the newest packet is cut.
-            Queueing::Trimming(rules) => self.trim_newest(env, switch, at, out, packet, &rules),
+            Queueing::Trimming(rules) => self.trim(env, switch, at, out, packet, &rules),
             Queueing::Plain | Queueing::Fair(_) => self.drop_packet(env, at, packet.slot, reason),
         }
         None

@@ -89,8 +89,9 @@ impl Trimmer {
 }
 
 impl Switches {
-    /// Handles a packet that came through port `at` and finds its queue for port `out` full.
-    pub fn trim_or_drop<E: Environment>(
+    /// Handles a packet that came through port `at` and finds its queue for port `out` full: trims the last waiting
+    /// packet to make space for it, or trims it.
+    pub(crate) fn trim_one<E: Environment>(
         &mut self,
         env: &mut E,
         switch: u32,
@@ -100,39 +101,8 @@ impl Switches {
         rules: &Rules,
     ) {
         if packet.class == rules.class {
-            self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
-        } else {
-            self.trim_one(env, switch, at, out, packet, rules);
+            return self.trim(env, switch, at, out, packet, rules);
         }
-    }
-
-    /// Handles a packet like [`Switches::trim_or_drop`], but leaves the waiting packets as they are.
-    pub fn trim_newest<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
-        if packet.class == rules.class {
-            self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
-        } else {
-            self.trim(env, switch, at, out, packet, rules);
-        }
-    }
-
-    /// Trims the last waiting packet to make space for this one at port `out`, or trims this one.
-    fn trim_one<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
         let line = self.line_of(out, packet.class);
         let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
@@ -152,8 +122,9 @@ impl Switches {
         self.trim(env, switch, at, out, packet, rules);
     }
 
-    /// Cuts a packet that came through port `at`, and has no place in a queue, and adds it to the queue of headers.
-    fn trim<E: Environment>(
+    /// Cuts a packet that came through port `at`, and has no place in a queue, and adds it to the queue of headers of
+    /// port `out`. One that has found that queue full is dropped.
+    pub(crate) fn trim<E: Environment>(
         &mut self,
         env: &mut E,
         switch: u32,
@@ -162,6 +133,9 @@ impl Switches {
         packet: &Descriptor,
         rules: &Rules,
     ) {
+        if packet.class == rules.class {
+            return self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
+        }
         let mut header = Descriptor { class: rules.class, ..*packet };
         match env.trim(packet.slot, rules.class) {
             Trimmed::To(frame) => {

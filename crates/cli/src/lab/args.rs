@@ -7,7 +7,7 @@ use clap::Args;
 use selvedge_dataplane::lab::{RackHost, RackPlan};
 use selvedge_scenario::Rack;
 
-use crate::switch::{Kind, SampleArgs};
+use crate::switch::{Kind, SwitchOptions};
 
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
@@ -17,31 +17,14 @@ pub(crate) struct LabArgs {
     /// A whole scenario will do: its traffic and its series are ignored.
     #[arg(value_name = "FILE")]
     pub(super) rack: PathBuf,
-    /// Change one value of the file: its dotted key, and a TOML value; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) sets: Vec<String>,
     /// Beginning of the namespaces' names: sv-h0 is the host h0
     #[arg(long, value_name = "NAME", default_value = "sv")]
     name: String,
-    /// MTU of the hosts' interfaces
-    #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
-    pub(super) mtu: u16,
     /// Kind of the ports towards hosts [default: xdp, and packet where the kernel does not allow it]
     #[arg(long, value_enum, value_name = "KIND")]
     ports: Option<Kind>,
-    /// No switches: frames reach their hosts at once, to compare with
-    #[arg(long)]
-    pub(super) without: bool,
-    /// Priority that has a class of its own, 0 to 7, the highest first; may be repeated [default: those of the file]
-    ///
-    /// Priorities are those of tags, or the upper three bits of the DSCP. All others travel with data.
-    #[arg(long = "priority", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
-    pub(super) priorities: Vec<u8>,
     #[command(flatten)]
-    pub(super) samples: SampleArgs,
-    /// Print the counters as JSON, to standard output
-    #[arg(long)]
-    pub(super) json: bool,
+    pub(super) options: SwitchOptions,
     /// Program to run, and its arguments; without: until Ctrl-C
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
@@ -53,11 +36,11 @@ impl LabArgs {
         let graph = rack.network.graph();
         let rate = |host| graph.links.iter().find(|link| [link.a, link.b].contains(&host)).map(|link| link.rate);
         let host = |id: selvedge_units::HostId| {
-            let rate = (!self.without).then(|| rate(id.into())).flatten();
+            let rate = (!self.options.without).then(|| rate(id.into())).flatten();
             RackHost { name: graph.hosts[id.index()].name.clone(), rate }
         };
         let hosts = graph.host_ids().map(host).collect();
-        let plan = RackPlan { name: self.name.clone(), hosts, mtu: self.mtu, kind: self.ports.map(Kind::into) };
+        let plan = RackPlan { name: self.name.clone(), hosts, mtu: self.options.mtu, kind: self.ports.map(Kind::into) };
         plan.check().map(|()| plan)
     }
 }

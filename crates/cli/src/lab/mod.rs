@@ -4,37 +4,21 @@ mod args;
 
 use std::process::Command;
 
-use selvedge_dataplane::impair::acquire;
-use selvedge_dataplane::lab::{Claim, Rack as Hosts, RackPlan};
+use selvedge_dataplane::lab::{Rack as Hosts, RackPlan};
 use selvedge_dataplane::switch::Directory;
 
 pub(crate) use args::{EXAMPLES, LabArgs};
 
+use crate::laboratory::{self, interrupted, unable};
 use crate::output::{self, Failure};
-use crate::supervise::{self, Signals};
+use crate::supervise;
 use crate::switch::{self, Job};
 
 pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
-    let rack = switch::read(&args.rack, &args.sets)?;
+    let rack = switch::read(&args.rack, &args.options)?;
     let plan = args.plan(&rack).map_err(Failure::input)?;
-    let unable = |error: std::io::Error| Failure::input(error.to_string());
-    let base = Claim::base();
-    let is_own = acquire().map_err(unable)?;
-    if is_own && args.command.is_empty() {
-        return Err(Failure::input(
-            "without root nobody else could enter the namespaces: say which program uses them, as in \
-             `selvedge lab rack.toml -- sh`",
-        ));
-    }
-    // Handlers come before anything is made: from here on Ctrl-C ends the laboratory in order.
-    let signals = Signals::listen()?;
-    let (_claim, remains) = Claim::take(&base, &plan.name, &plan.namespaces()).map_err(unable)?;
-    if let Some(remains) = remains {
-        output::say(&format!(
-            "removed what a laboratory that was killed has left: {} namespaces and {} processes in them",
-            remains.namespaces, remains.processes
-        ));
-    }
+    let (signals, _claim) =
+        laboratory::claim(&plan.name, &plan.namespaces(), !args.command.is_empty(), "selvedge lab rack.toml -- sh")?;
     // Values are dropped from the last to the first: the switch ends before its hosts, and the folder goes last.
     let racked = Hosts::open(&plan, &mut || signals.has_come());
     let racked = racked.map_err(|error| if signals.has_come() { interrupted() } else { unable(error) })?;
@@ -54,16 +38,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
             Ok(0)
         }
     };
-    let job = Job {
-        rack: &rack,
-        directory,
-        ports: racked.ports,
-        is_direct: args.without,
-        json: args.json,
-        frame: switch::frame(args.mtu),
-        samples: &args.samples,
-        priorities: &args.priorities,
-    };
+    let job = Job { rack: &rack, directory, ports: racked.ports, options: &args.options };
     let status = switch::run(job, args.command.is_empty(), &mut run)?;
     if status == 0 { Ok(()) } else { Err(Failure { status, message: String::new(), storage: false }) }
 }
@@ -92,8 +67,4 @@ fn ready(plan: &RackPlan) -> String {
         plan.address(last),
         plan.namespace(0)
     )
-}
-
-fn interrupted() -> Failure {
-    Failure { status: 130, message: "interrupted; everything is removed".to_owned(), storage: false }
 }

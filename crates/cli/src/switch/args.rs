@@ -7,7 +7,7 @@ use selvedge_dataplane::switch::ports::{PortKind, PortPlace};
 use selvedge_scenario::Rack;
 use selvedge_units::words::did_you_mean;
 
-use super::samples::SampleArgs;
+use super::options::SwitchOptions;
 
 /// Kinds of ports.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,25 +42,8 @@ pub(crate) struct SwitchArgs {
     /// device; `xdp:` and `packet:` choose how an existing one is used.
     #[arg(long = "port", value_name = "HOST=PORT")]
     ports: Vec<String>,
-    /// Change one value of the file: its dotted key, and a TOML value; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) sets: Vec<String>,
-    /// MTU of the hosts' interfaces, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
-    pub(super) mtu: u16,
-    /// No switches: frames reach their hosts at once, to compare with
-    #[arg(long)]
-    pub(super) without: bool,
-    /// Priority that has a class of its own, 0 to 7, the highest first; may be repeated [default: those of the file]
-    ///
-    /// Priorities are those of tags, or the upper three bits of the DSCP. All others travel with data.
-    #[arg(long = "priority", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
-    pub(super) priorities: Vec<u8>,
     #[command(flatten)]
-    pub(super) samples: SampleArgs,
-    /// Print the counters as JSON at the end
-    #[arg(long)]
-    pub(super) json: bool,
+    pub(super) options: SwitchOptions,
 }
 
 impl SwitchArgs {

@@ -1,18 +1,17 @@
 //! Command `selvedge switch`: the switches of a rack between interfaces that exist.
 
 mod args;
+mod options;
 mod report;
-mod samples;
 
 use std::path::Path;
 
 use selvedge_dataplane::switch::ports::Port;
 use selvedge_dataplane::switch::{Bridge, Direct, Directory, Engine, FabricEngine, Running};
 use selvedge_scenario::Rack;
-use selvedge_units::Bytes;
 
 pub(crate) use args::{EXAMPLES, Kind, SwitchArgs};
-pub(crate) use samples::SampleArgs;
+pub(crate) use options::SwitchOptions;
 
 use crate::output::{self, Failure, print};
 use crate::supervise::Signals;
@@ -24,18 +23,11 @@ pub(crate) struct Job<'a> {
     pub(crate) directory: Directory,
     /// Ports in the order of the hosts.
     pub(crate) ports: Vec<Port>,
-    /// Whether frames pass at once, without switches.
-    pub(crate) is_direct: bool,
-    pub(crate) json: bool,
-    /// Longest frame on a link.
-    pub(crate) frame: Bytes,
-    pub(crate) samples: &'a SampleArgs,
-    /// Priorities that have classes of their own.
-    pub(crate) priorities: &'a [u8],
+    pub(crate) options: &'a SwitchOptions,
 }
 
 pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
-    let rack = read(&args.config, &args.sets)?;
+    let rack = read(&args.config, &args.options)?;
     let places = args.places(&rack).map_err(Failure::input)?;
     let signals = Signals::listen()?;
     let mut ports = Vec::with_capacity(places.len());
@@ -58,28 +50,13 @@ pub(crate) fn switch(args: &SwitchArgs) -> Result<(), Failure> {
         signals.wait_for(u32::MAX, has_failed);
         Ok(0)
     };
-    let job = Job {
-        rack: &rack,
-        directory,
-        ports,
-        is_direct: args.without,
-        json: args.json,
-        frame: frame(args.mtu),
-        samples: &args.samples,
-        priorities: &args.priorities,
-    };
+    let job = Job { rack: &rack, directory, ports, options: &args.options };
     run(job, true, &mut wait).map(drop)
 }
 
-/// Returns the bytes on a link of the longest frame of an interface.
-pub(crate) fn frame(mtu: u16) -> Bytes {
-    // Header and frame check sequence of Ethernet.
-    Bytes::new(u64::from(mtu) + 14 + 4)
-}
-
 /// Reads a rack, and tells its notes.
-pub(crate) fn read(path: &Path, sets: &[String]) -> Result<Rack, Failure> {
-    let rack = Rack::from_file(path, sets)?;
+pub(crate) fn read(path: &Path, options: &SwitchOptions) -> Result<Rack, Failure> {
+    let rack = Rack::from_file(path, &options.sets)?;
     rack.notes.iter().for_each(|note| output::say(&format!("note: {note}")));
     Ok(rack)
 }
@@ -91,10 +68,10 @@ pub(crate) type During<'a> = dyn FnMut(&dyn Fn() -> bool) -> Result<u8, Failure>
 /// Runs switches while `during` lasts, and reports: to standard output, or to standard error if that belongs to a
 /// program. Returns the status that `during` returned.
 pub(crate) fn run(job: Job<'_>, is_alone: bool, during: &mut During<'_>) -> Result<u8, Failure> {
-    if job.is_direct {
+    if job.options.without {
         return run_engine(Direct::default(), job, is_alone, during);
     }
-    let (parts, names) = job.rack.fabric(job.frame, job.priorities)?;
+    let (parts, names) = job.rack.fabric(job.options.longest_frame(), &job.options.priorities)?;
     run_engine(FabricEngine::new(parts, names), job, is_alone, during)
 }
 
@@ -104,8 +81,8 @@ fn run_engine<E: Engine + Send + 'static>(
     is_alone: bool,
     during: &mut During<'_>,
 ) -> Result<u8, Failure> {
-    let Job { rack, directory, ports, json, samples, .. } = job;
-    let (sampling, writing) = samples.begin(rack)?;
+    let Job { rack, directory, ports, options } = job;
+    let (sampling, writing) = options.begin_samples(rack)?;
     let running = Running::start(Bridge::new(engine, directory), ports, sampling)
         .map_err(|error| Failure::outcome(format!("cannot start the switch: {error}")))?;
     let outcome = during(&|| running.has_failed());
@@ -114,7 +91,7 @@ fn run_engine<E: Engine + Send + 'static>(
     let status = outcome?;
     let graph = rack.network.graph();
     let names: Vec<&str> = graph.host_ids().map(|host| graph.hosts[host.index()].name.as_str()).collect();
-    if json {
+    if options.json {
         print(&(output::json(&report::as_json(&names, &ended)) + "\n"))?;
     } else if is_alone {
         print(&report::as_text(&names, &ended))?;

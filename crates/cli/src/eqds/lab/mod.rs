@@ -6,36 +6,24 @@ mod settings;
 
 use std::process::Command;
 
-use selvedge_dataplane::impair::acquire;
 use selvedge_dataplane::lab::{Claim, Network, Plan};
 
 pub(crate) use args::{EXAMPLES, LabArgs};
 use daemons::Daemons;
 
+use crate::laboratory::{self, interrupted, unable};
 use crate::output::{self, Failure};
-use crate::supervise::{self, Signals};
+use crate::supervise;
 
 pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
     let plan = args.plan().map_err(Failure::input)?;
     let extra = args.config_extra.as_deref().map(settings::read_extra).transpose()?.unwrap_or_default();
-    let unable = |error: std::io::Error| Failure::input(error.to_string());
-    let base = Claim::base();
-    let is_own = acquire().map_err(unable)?;
-    if is_own && args.command.is_empty() {
-        return Err(Failure::input(
-            "without root nobody else could enter the namespaces: say which program uses them, as in \
-             `selvedge eqds lab --hosts 2 -- sh`",
-        ));
-    }
-    // Handlers come before anything is made: from here on Ctrl-C ends the laboratory in order.
-    let signals = Signals::listen()?;
-    let (claim, remains) = Claim::take(&base, &plan.name, &plan.namespaces()).map_err(unable)?;
-    if let Some(remains) = remains {
-        output::say(&format!(
-            "removed what a laboratory that was killed has left: {} namespaces and {} processes in them",
-            remains.namespaces, remains.processes
-        ));
-    }
+    let (signals, claim) = laboratory::claim(
+        &plan.name,
+        &plan.namespaces(),
+        !args.command.is_empty(),
+        "selvedge eqds lab --hosts 2 -- sh",
+    )?;
     // Values are dropped from the last to the first: daemons end before their network, and the folder goes last.
     let network = Network::open(&plan, &mut || signals.has_come());
     let _network = network.map_err(|error| if signals.has_come() { interrupted() } else { unable(error) })?;
@@ -101,8 +89,4 @@ fn ready(plan: &Plan) -> String {
         plan.outer(plan.hosts),
         plan.host(1)
     )
-}
-
-fn interrupted() -> Failure {
-    Failure { status: 130, message: "interrupted; everything is removed".to_owned(), storage: false }
 }

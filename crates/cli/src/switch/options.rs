@@ -1,4 +1,4 @@
-//! Samples of the ports of real switches, in a table as those of simulated ones.
+//! Options of real switches, and samples of their ports in a table as those of simulated ones.
 
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
@@ -8,18 +8,36 @@ use clap::Args;
 use selvedge_dataplane::switch::Sampling;
 use selvedge_results::{Labels, PortWriter, ResultsError};
 use selvedge_scenario::Rack;
-use selvedge_units::{Duration, Instant};
+use selvedge_units::{Bytes, Duration, Instant};
 
 use crate::output::Failure;
 
-#[derive(Args, Clone)]
-pub(crate) struct SampleArgs {
+/// Options that switches have wherever their ports are.
+#[derive(Args)]
+pub(crate) struct SwitchOptions {
+    /// Change one value of the file: its dotted key, and a TOML value; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// MTU of the hosts' interfaces
+    #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
+    pub(crate) mtu: u16,
+    /// No switches: frames reach their hosts at once, to compare with
+    #[arg(long)]
+    pub(crate) without: bool,
+    /// Priority that has a class of its own, 0 to 7, the highest first; may be repeated [default: those of the file]
+    ///
+    /// Priorities are those of tags, or the upper three bits of the DSCP. All others travel with data.
+    #[arg(long = "priority", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub(super) priorities: Vec<u8>,
     /// Write samples of all ports to this file, a table like ports.parquet of a results folder
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// Time between two samples
     #[arg(long, value_name = "TIME", default_value = "10ms", requires = "samples")]
     every: Duration,
+    /// Print the counters at the end as JSON, to standard output
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// Thread that writes samples.
@@ -27,9 +45,15 @@ pub(super) struct Writing {
     thread: Option<JoinHandle<Result<(), ResultsError>>>,
 }
 
-impl SampleArgs {
-    /// Creates the file, and starts the thread that writes it, if samples are asked for.
-    pub(super) fn begin(&self, rack: &Rack) -> Result<(Option<Sampling>, Writing), Failure> {
+impl SwitchOptions {
+    /// Returns the bytes on a link of the longest frame of a host's interface.
+    pub(super) fn longest_frame(&self) -> Bytes {
+        // Header and frame check sequence of Ethernet.
+        Bytes::new(u64::from(self.mtu) + 14 + 4)
+    }
+
+    /// Creates the table of samples, and starts the thread that writes it, if samples are asked for.
+    pub(super) fn begin_samples(&self, rack: &Rack) -> Result<(Option<Sampling>, Writing), Failure> {
         let Some(path) = &self.samples else { return Ok((None, Writing { thread: None })) };
         if self.every.is_zero() {
             return Err(Failure::input("--every: 0 is no time between samples; give one, as in 10ms"));
