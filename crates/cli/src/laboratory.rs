@@ -6,9 +6,8 @@ use selvedge_dataplane::lab::Claim;
 use crate::output::{self, Failure};
 use crate::supervise::Signals;
 
-/// Takes the place of a laboratory of this `name` with these `namespaces`: gets the right to make them, listens for
-/// signals, and removes what a laboratory that was killed has left. `example` is a command with a program, without
-/// which an ordinary user's laboratory is of no use.
+/// Claims `name` and `namespaces` for a laboratory: gets the right to make them, listens for signals, and removes what
+/// a laboratory that was killed has left. Ordinary users need a program to run; `example` shows them such a command.
 pub(crate) fn claim(
     name: &str,
     namespaces: &[String],

@@ -3,8 +3,8 @@
 //!
 //! A thread in one namespace sends as fast as it can; frames are for a station that the other namespace's kernel does
 //! not have, and are dropped there at once. The first number is the frames that arrive: often what the sender manages.
-//! For the second, sender and forwarding thread share a core, and the latter has a low priority, so that it always finds
-//! full rings. Frames per second of that thread's processor time are what a core can forward.
+//! For the second, sender and forwarding thread share a core, and the latter has a low priority, so that it always
+//! finds full rings. Frames per second of that thread's processor time are what a core can forward.
 
 fn main() {
     #[cfg(target_os = "linux")]

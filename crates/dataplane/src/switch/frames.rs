@@ -255,6 +255,7 @@ impl Packets for Frames {
                 bytes.extend_from_slice(&frame.bytes);
                 self.add(Frame { bytes, ..*frame }, class)
             }
+            // Of pauses and messages no copies are kept; such a packet has no effect where it arrives.
             None => Descriptor::pause(self.hold(Held::Nothing), SHORTEST),
         }
     }

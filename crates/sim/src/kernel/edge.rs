@@ -1,4 +1,4 @@
-//! Edge: what surrounds the switches of a partition. Hosts, the packets in the fabric, and the links that carry them.
+//! Edge of a partition: hosts, the packets in the fabric, and the links that carry them between switches.
 
 use std::sync::Arc;
 
