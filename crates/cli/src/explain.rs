@@ -41,7 +41,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let results = Finished::open(&args.results)?;
     let point = results.point(args.series.as_deref(), args.seed)?;
     let series = &results.plan().series[point.series];
-    if series.scenario.transport.eqds.is_some_and(|eqds| eqds.eqif.is_used()) {
+    if series.scenario.transport.tunnels().is_some_and(|eqds| eqds.eqif.is_used()) {
         let message =
             "its packets travel inside EQDS's, and what holds those is not told apart by flow; choose another series";
         return Err(Failure::input(format!("{}: {}: {message}", args.results.display(), series.name)));

@@ -24,7 +24,7 @@ impl Direction {
             Repr::EqdsData(data) if data.payload > 0 => Some(Self::Forward { again: data.retransmission }),
             Repr::Ack(_) | Repr::HoleNack(_) | Repr::Tcp(_) | Repr::EqdsControl(_) => Some(Self::Backward),
             // A CNP slows the flow down, and acknowledges nothing.
-            Repr::Cnp | Repr::Pull(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => None,
+            Repr::Cnp | Repr::Control(_) | Repr::Pause(_) | Repr::EqdsData(_) | Repr::NetRt(_) => None,
         }
     }
     /// Returns the host that sends the flow.

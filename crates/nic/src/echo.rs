@@ -39,7 +39,7 @@ impl Nic {
                 }
             }
             Repr::Cnp
-            | Repr::Pull(_)
+            | Repr::Control(_)
             | Repr::Pause(_)
             | Repr::Tcp(_)
             | Repr::EqdsData(_)

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!     0             2^28          2^29 - 2^27   2^29         2^29 + 2^28         2^30 - 2^27     2^30
-//!     | queue pairs | NDP's flows | headers     | tunnels    | tunnels of stacks | that end here | TCP's flows
-//!                                   NDP's pacer                                    parts of NIC
+//!     | queue pairs | messages    | headers     | tunnels    | tunnels of stacks | that end here | TCP's flows
+//!                                                                                  parts of NIC
 //! ```
 
 /// Range of the slots of one kind.
@@ -16,11 +16,11 @@ pub(crate) struct SlotRange {
     end: u32,
 }
 
-/// NDP flows, at either end.
-pub(crate) const NDP: SlotRange = SlotRange { first: 1 << 28, end: HEADERS.first };
+/// Flows of a transport of messages, at either end, and the transport itself.
+pub(crate) const MESSAGES: SlotRange = SlotRange { first: 1 << 28, end: HEADERS.first };
 /// Headers of packets of applications' queue pairs that are in tunnels. Such packets have this as their
 /// [`slot`](selvedge_wire::Packet::slot) while this NIC keeps them; the ring and the heap have none of these.
-pub(crate) const HEADERS: SlotRange = SlotRange { first: (1 << 29) - (1 << 27), end: NDP_PACER };
+pub(crate) const HEADERS: SlotRange = SlotRange { first: (1 << 29) - (1 << 27), end: TUNNELS.first };
 /// EQDS tunnels for native messages that begin here, and messages.
 pub(crate) const TUNNELS: SlotRange = SlotRange { first: 1 << 29, end: EGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that begin here.
@@ -30,8 +30,6 @@ pub(crate) const INGRESS_TUNNELS: SlotRange = SlotRange { first: (1 << 30) - (1 
 /// TCP flows, at either end. Deadlines use one bit more.
 pub(crate) const TCP: SlotRange = SlotRange { first: 1 << 30, end: 1 << 31 };
 
-/// NDP's pacer.
-pub(crate) const NDP_PACER: u32 = (1 << 29) - 1;
 /// The next poll of the link by a queue pair, in deadlines.
 pub(crate) const POLL: u32 = TCP.first - 6;
 /// Acknowledgements of applications' queue pairs, in the ready ring.
@@ -72,8 +70,8 @@ impl SlotRange {
 pub(crate) enum Owner {
     /// A queue pair of the NIC's own.
     QueuePair,
-    /// A flow of NDP, or its pacer.
-    Ndp,
+    /// A flow of a transport of messages, or the transport itself.
+    Message,
     /// A tunnel for native messages that begins here, or a message.
     Tunnel,
     /// A tunnel for packets of stacks that begins here, at this index.
@@ -108,9 +106,8 @@ impl Owner {
             ENGINE => Self::Engine,
             EDGE => Self::Edge,
             PACER => Self::Pacer,
-            _ if slot < NDP.first => Self::QueuePair,
-            NDP_PACER => Self::Ndp,
-            _ if slot < HEADERS.first => Self::Ndp,
+            _ if slot < MESSAGES.first => Self::QueuePair,
+            _ if slot < HEADERS.first => Self::Message,
             _ if slot < TUNNELS.first => Self::Headers,
             _ if slot < EGRESS_TUNNELS.first => Self::Tunnel,
             _ if slot < INGRESS_TUNNELS.first => Self::EgressTunnel(EGRESS_TUNNELS.place(slot)),
@@ -122,12 +119,15 @@ impl Owner {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_transport::endpoint::Outbox;
+
     use super::*;
 
     #[test]
     fn everybody_has_slots_of_their_own() {
-        let kinds = [NDP, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
-        let parts = [NDP_PACER, POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
+        let kinds = [MESSAGES, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
+        assert!(MESSAGES.end - MESSAGES.first > Outbox::HOST);
+        let parts = [POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
         for kind in kinds {
             assert!(kind.end - kind.first > 1 << 20, "there is room for as many as a NIC can have");
             for slot in [kind.slot(0), kind.slot(kind.end - kind.first - 1)] {
@@ -138,16 +138,15 @@ mod tests {
         }
         assert!(parts.iter().all(|&slot| kinds.iter().all(|kind| !kind.has(slot))));
         assert!(kinds.iter().all(|kind| !kind.has(0)), "which is a queue pair's");
-        let places = [NDP, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP].map(|kind| kind.slot(3));
-        let owners = places.into_iter().chain([NDP_PACER, PACER, 3]).map(Owner::of);
+        let places = [MESSAGES, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP].map(|kind| kind.slot(3));
+        let owners = places.into_iter().chain([PACER, 3]).map(Owner::of);
         let expected = [
-            Owner::Ndp,
+            Owner::Message,
             Owner::Headers,
             Owner::Tunnel,
             Owner::EgressTunnel(3),
             Owner::IngressTunnel(3),
             Owner::Tcp,
-            Owner::Ndp,
             Owner::Pacer,
             Owner::QueuePair,
         ];

@@ -1,29 +1,11 @@
 //! Progress of flows at either end, for diagnosis of where their time goes.
 
-use selvedge_transport::HoldReason;
+use selvedge_transport::endpoint::{Arriving, Endpoint, Standing};
 use selvedge_units::{HostId, Instant, Psn, QpNumber, TcpSeq};
 use selvedge_wire::tcp::Stream;
 use selvedge_wire::{Packet, Repr};
 
 use crate::nic::Nic;
-
-/// Progress of a flow at its sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    /// Cause for which the flow waits.
-    pub hold: HoldReason,
-    /// Packets sent, or octets where [`Received::count`] is in octets; each counted once. `None` where windows do not
-    /// wait for the next packet in order.
-    pub sent: Option<u64>,
-    /// Packets or octets never sent, in the unit of [`Received::missing`].
-    pub unsent: u64,
-    /// Whether the flow has lost packets that it may not retransmit yet.
-    pub has_lost: bool,
-    /// Retransmission timeouts so far; zero for tunnels, which many flows share.
-    pub timeouts: u64,
-    /// Retransmitted packets so far; zero for tunnels.
-    pub resent: u64,
-}
 
 /// Progress of a flow at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +66,10 @@ impl Nic {
                 resent: stats.retransmissions,
             });
         }
-        self.standing_of_tcp(slot, qp).or_else(|| self.standing_of_ndp(slot, qp)).or_else(|| {
+        if let Some((endpoint, entry)) = self.message_at(slot) {
+            return endpoint.standing(entry, qp, now);
+        }
+        self.standing_of_tcp(slot, qp).or_else(|| {
             let (hold, (has_lost, unsent)) = self.hold_message(slot, qp).zip(self.standing_of_message(slot, qp))?;
             Some(Standing { hold, sent: None, unsent, has_lost, timeouts: 0, resent: 0 })
         })
@@ -104,7 +89,11 @@ impl Nic {
             let next = received.map_or(Next::Unknown, |in_order| Next::Octet(in_order.next, in_order.stream));
             return Some(Received { context, count, missing, next });
         }
-        let (context, missing) = self.received_by_ndp(slot).or_else(|| self.received_by_tunnel(slot))?;
+        let of_message = || self.message_at(slot).and_then(|(endpoint, entry)| endpoint.arriving(entry));
+        let (context, missing) = match of_message() {
+            Some(Arriving { context, missing }) => (context, missing),
+            None => self.received_by_tunnel(slot)?,
+        };
         Some(Received { context, count: None, missing, next: Next::Unknown })
     }
 

@@ -3,41 +3,51 @@
 use alloc::vec::Vec;
 
 use selvedge_transport::congestion::none::NoneConfig;
+use selvedge_transport::endpoint::Handled;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, Setting};
 use selvedge_wire::{Ack, AckKind, Packet, Repr};
 
-use crate::{Carrier, Handled, Nic, NicParams, Outgoing};
+use crate::{Carrier, FlowParams, Frames, Message, Nic, NicParams, RdmaParams};
 
 pub(crate) fn params(qp_burst: u32) -> NicParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
     let recovery = RecoveryConfig::from(irn);
     NicParams {
-        mtu: 1_024,
-        header: 62,
-        ack_frame: 66,
+        frames: Frames {
+            mtu: 1_024,
+            header: 62,
+            ack_frame: 66,
+            gap: 20,
+            ack_class: 0,
+            classes: [0; 8],
+            ecn_capable: false,
+        },
         hole_nack_frame: 78,
         cnp_frame: 78,
-        gap: 20,
         qp_burst,
         mac_poll: Duration::ZERO,
         polls_at_random: false,
         data_classes: 1,
-        ack_class: 0,
         cnp_class: 0,
-        ecn_capable: false,
-        sender: SenderConfig { recovery, congestion: CongestionConfig::None(NoneConfig {}), frame: Bytes::new(1_106) },
-        receiver: ReceiverConfig { recovery },
-        feedback: FeedbackConfig::default(),
-        tcp: None,
+        flows: queue_pairs(recovery),
         beside: None,
         eqds: None,
         eqif: None,
-        ndp: None,
         verbs: None,
     }
+}
+
+/// Queue pairs with this recovery, without congestion control.
+pub(crate) fn queue_pairs(recovery: RecoveryConfig) -> FlowParams {
+    let congestion = CongestionConfig::None(NoneConfig {});
+    FlowParams::Rdma(RdmaParams {
+        sender: SenderConfig { recovery, congestion, frame: Bytes::new(1_106) },
+        receiver: ReceiverConfig { recovery },
+        feedback: FeedbackConfig::default(),
+    })
 }
 
 /// Returns the queue pair of each packet, in order, when queue pair `n` has `packets[n]` packets to send.
@@ -50,7 +60,8 @@ fn served(qp_burst: u32, packets: &[u64]) -> Vec<u32> {
         nic.open_sender(
             &cx,
             &params,
-            &Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n, carrier: Carrier::Transport },
+            Carrier::Transport,
+            &Message { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context: n },
         );
     }
     let mut packet = Packet::BLANK;
@@ -71,9 +82,8 @@ fn polled(polls_at_random: bool) -> Vec<(u32, Instant)> {
     let mut now = Instant::ZERO;
     for context in 0..4 {
         let size = Bytes::new(1_024) * 100;
-        let flow =
-            Outgoing { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context, carrier: Carrier::Transport };
-        nic.open_sender(&Cx::at(now), &params, &flow);
+        let flow = Message { dst: HostId(1), size, entropy: 0, links: 2, class: 0, context };
+        nic.open_sender(&Cx::at(now), &params, Carrier::Transport, &flow);
     }
     let (mut packet, mut sent) = (Packet::BLANK, Vec::new());
     while sent.len() < 400 {
@@ -129,13 +139,12 @@ fn roce(bdp_cap: Setting<u32>) -> NicParams {
     let recovery: RecoveryConfig =
         GoBackNConfig { acks: Acks::None, rto: Setting::Off, rto_low: Setting::Off, bdp_cap, ..Default::default() }
             .into();
-    let params = params(1);
-    NicParams { sender: SenderConfig { recovery, ..params.sender }, receiver: ReceiverConfig { recovery }, ..params }
+    NicParams { flows: queue_pairs(recovery), ..params(1) }
 }
 
-fn message(packets: u64) -> Outgoing {
+fn message(packets: u64) -> Message {
     let size = Bytes::new(1_024) * packets;
-    Outgoing { dst: HostId(1), size, entropy: 7, links: 2, class: 0, context: 0, carrier: Carrier::Transport }
+    Message { dst: HostId(1), size, entropy: 7, links: 2, class: 0, context: 0 }
 }
 
 #[test]
@@ -146,7 +155,7 @@ fn a_train_is_what_would_be_sent_packet_by_packet() {
         let mut cx = Cx::at(Instant::ZERO);
         let [mut one, mut other] = [(); 2].map(|()| {
             let mut nic = Nic::new(HostId(0), &params);
-            nic.open_sender(&cx, &params, &message(packets));
+            nic.open_sender(&cx, &params, Carrier::Transport, &message(packets));
             assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
             nic
         });
@@ -188,7 +197,7 @@ fn what_is_sent_again_is_no_train() {
     let params = roce(Setting::Off);
     let mut cx = Cx::at(Instant::ZERO);
     let mut nic = Nic::new(HostId(0), &params);
-    nic.open_sender(&cx, &params, &message(9));
+    nic.open_sender(&cx, &params, Carrier::Transport, &message(9));
     let mut packet = Packet::BLANK;
     (0..5).for_each(|_| assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet)));
     // The receiver lacks packet 2.
@@ -211,11 +220,11 @@ fn whoever_shares_the_link_sends_no_train() {
     let mut cx = Cx::at(Instant::ZERO);
     let mut nic = Nic::new(HostId(0), &params);
     assert!(nic.train(&params, 0).is_none());
-    nic.open_sender(&cx, &params, &message(5));
+    nic.open_sender(&cx, &params, Carrier::Transport, &message(5));
     assert!(nic.poll_transmit(&mut cx, &params, 0, &mut Packet::BLANK.clone()));
     assert_eq!(nic.train(&params, 0).map(|train| train.count), Some(3));
     assert!(nic.train(&params, 1).is_none(), "its class is paused");
-    nic.open_sender(&cx, &params, &message(5));
+    nic.open_sender(&cx, &params, Carrier::Transport, &message(5));
     assert!(nic.train(&params, 0).is_none());
 }
 
@@ -225,7 +234,7 @@ fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
     assert!(params.takes_unanswered() && !self::params(1).takes_unanswered());
     let mut cx = Cx::at(Instant::ZERO);
     let mut sender = Nic::new(HostId(0), &params);
-    let (qp, _) = sender.open_sender(&cx, &params, &message(3));
+    let (qp, _) = sender.open_sender(&cx, &params, Carrier::Transport, &message(3));
     let mut receiver = Nic::new(HostId(1), &params);
     receiver.open_receiver(&params, HostId(0), qp, Bytes::new(1_024) * 3, 0);
     let packets = [(); 3].map(|()| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use selvedge_sim::config::{RdmaConfig, TransportConfig};
 use selvedge_transport::{Footprint, Scheme, Scope};
 use selvedge_units::Bytes;
 use selvedge_units::words::lines;
@@ -118,23 +119,23 @@ impl SchemeFacts {
     /// Returns the state of one series on this NIC.
     ///
     /// # Errors
-    /// Returns an error if the scenario has TCP, EQDS or NDP: nothing of theirs is counted here. EQDS's paper counts
+    /// Returns an error if the scenario has another transport than RDMA, or tunnels: nothing of theirs is counted here. EQDS's paper counts
     /// packets that wait in the memory of hosts (section 8.5), not state on a chip.
     pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
         let transport = &series.transport;
-        if transport.tcp.is_some() || transport.eqds.is_some() || transport.ndp.is_some() {
+        let TransportConfig::Rdma(RdmaConfig { recovery, .. }) = transport else {
             let has = if transport.is_rdma() {
                 "sends through tunnels, whose state"
             } else {
                 "has no queue pairs, and its state"
             };
             return Err(format!("series \"{}\" {has} is not counted", series.name));
-        }
+        };
         let netrt = &series.scenario.switch.netrt;
         // NetRT keeps no additional state at NICs; its state is in ToRs.
         let (footprint, place) = match netrt.enabled {
             true => (netrt.footprint(), "port"),
-            false => (series.transport.recovery.footprint(), "NIC"),
+            false => (recovery.footprint(), "NIC"),
         };
         let total_bytes = footprint.total(nic.queue_pairs, nic.work_requests).div_ceil(8);
         Ok(Self {

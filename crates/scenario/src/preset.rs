@@ -2,17 +2,18 @@
 //!
 //! A name is a scheme and any number of modifiers: `<scheme>[+<modifier>]...`. To add a loss recovery, add its line to
 //! [`SCHEMES`]; a variant of one, its line to [`VARIANTS`]. Every congestion control of the registry is a modifier
-//! already; TCP has a registry of its own, EQDS and NDP have none. With other schemes, "+eqds" sends their packets
+//! already, and TCP has a registry of its own; every transport of messages is a scheme already. With other schemes, "+eqds" sends their packets
 //! through its tunnels.
 
 mod table;
 
 use selvedge_document::unknown_name;
 use selvedge_sim::config::Trimming;
+use selvedge_transport::endpoint::{EndpointConfig, EndpointSettings};
 use selvedge_transport::{CongestionConfig, tcp};
 use toml::{Table, Value};
 
-use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, NDP, PFC, SCHEMES, Scheme};
+use table::{ALIASES, BALANCINGS, Balancing, Beside, EQDS, Engine, IN_TUNNELS, PFC, SCHEMES, Scheme};
 use table::{TCP, VARIANTS, Variant};
 
 /// Name of a preset, split into its parts.
@@ -130,13 +131,14 @@ impl Preset {
         if self.carried {
             sets.extend(self.trimming(base));
         }
+        let has_messages = EndpointConfig::NAMES.iter().any(|name| base_has(name));
         let chosen = |role| transport.and_then(|transport| transport.get(role));
         let roles = match self.engine() {
-            engine @ (Engine::Eqds | Engine::Ndp) => {
+            engine @ (Engine::Eqds | Engine::Messages(_)) => {
                 if !base_has(engine.key()) {
                     sets.push(("transport", of_kind(engine.key())));
                 }
-                sets.extend(self.trimming(base));
+                sets.extend(self.around_messages(base));
                 Vec::new()
             }
             Engine::Tcp => {
@@ -147,7 +149,7 @@ impl Preset {
                 vec![("transport.tcp.congestion", self.control(), chosen)]
             }
             // All keys of stacks are removed.
-            Engine::Recovery(key) if base_has(TCP) || base_has(NDP) || (base_has(EQDS) && !self.carried) => {
+            Engine::Recovery(key) if base_has(TCP) || has_messages || (base_has(EQDS) && !self.carried) => {
                 let recovery = Table::from_iter([("recovery".to_owned(), of_kind(key))]);
                 sets.push(("transport", Value::Table(recovery)));
                 vec![("transport.congestion", self.control(), None)]
@@ -179,6 +181,19 @@ impl Preset {
         sets
     }
 
+    /// Returns the settings of switches and NICs that EQDS or a transport of messages needs: trimming, or control packets
+    /// above the priorities that it gives to data.
+    fn around_messages(&self, base: &Table) -> Vec<(&'static str, Value)> {
+        let Engine::Messages(name) = self.engine() else { return self.trimming(base) };
+        let Some(messages) = EndpointConfig::all().find(|messages| messages.name() == name) else { return Vec::new() };
+        if messages.needs_trimming() {
+            return self.trimming(base);
+        }
+        let is_chosen = base.get("nic").is_some_and(|nic| nic.get("ack-class").is_some());
+        let highest = messages.priorities().checked_sub(1).filter(|_| !is_chosen);
+        highest.map(|highest| ("nic.ack-class", Value::Integer(highest.into()))).into_iter().collect()
+    }
+
     /// Returns the settings of switches that EQDS and NDP need: trimming, and acknowledgements in the class of trimmed
     /// headers. With [`Beside::NoTrimming`], returns the setting that turns trimming off, if there is trimming.
     fn trimming(&self, base: &Table) -> Vec<(&'static str, Value)> {
@@ -203,18 +218,18 @@ impl Preset {
     /// may stay as it is.
     fn around_tunnels(&self, base: &Table) -> Option<Value> {
         let mut transport = base.get("transport").and_then(Value::as_table).cloned().unwrap_or_default();
-        let is_carried = transport.contains_key(EQDS) && STACKS.iter().any(|stack| transport.contains_key(*stack));
+        let is_carried = transport.contains_key(EQDS) && stacks().any(|stack| transport.contains_key(stack));
         if !self.carried && !is_carried {
             return None;
         }
         let engine = self.engine();
         let (own, eqif): (&[&str], _) = match engine {
             Engine::Tcp => (&[TCP], TCP),
-            Engine::Eqds | Engine::Ndp => (&[], ""),
+            Engine::Eqds | Engine::Messages(_) => (&[], ""),
             Engine::Recovery(_) => (&["recovery", "congestion"], "rdma"),
         };
-        for stack in STACKS.iter().filter(|stack| !own.contains(stack)) {
-            transport.remove(*stack);
+        for stack in stacks().filter(|stack| !own.contains(stack)) {
+            transport.remove(stack);
         }
         if self.carried {
             let tunnels = transport.entry(EQDS).or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
@@ -237,7 +252,7 @@ impl Preset {
             Engine::Recovery(key) => {
                 transport.entry("recovery").or_insert_with(|| of_kind(key));
             }
-            Engine::Eqds | Engine::Ndp => (),
+            Engine::Eqds | Engine::Messages(_) => (),
         }
         Some(Value::Table(transport))
     }
@@ -254,7 +269,7 @@ impl Scheme {
         match self.engine {
             Engine::Recovery(_) => CongestionConfig::NAMES,
             Engine::Tcp => tcp::congestion::CongestionConfig::NAMES,
-            Engine::Eqds | Engine::Ndp => &[],
+            Engine::Eqds | Engine::Messages(_) => &[],
         }
     }
 
@@ -282,7 +297,7 @@ impl Engine {
             Self::Recovery(key) => key,
             Self::Tcp => TCP,
             Self::Eqds => EQDS,
-            Self::Ndp => NDP,
+            Self::Messages(name) => name,
         }
     }
 }
@@ -337,8 +352,10 @@ pub fn scheme_names() -> Vec<String> {
     SCHEMES.iter().filter(|scheme| matches!(scheme.engine, Engine::Recovery(_))).flat_map(of).collect()
 }
 
-/// Keys of `[transport]` with stacks that EQDS's tunnels can carry, or that replace the tunnels.
-const STACKS: &[&str] = &[TCP, "recovery", "congestion", NDP];
+/// Returns the keys of `[transport]` with stacks that EQDS's tunnels can carry, or that replace the tunnels.
+fn stacks() -> impl Iterator<Item = &'static str> {
+    [TCP, "recovery", "congestion"].into_iter().chain(EndpointConfig::NAMES.iter().copied())
+}
 
 const EXAMPLE: &str = "schemes are written as in irn, irn+pfc, roce+pfc, tcp, eqds";
 

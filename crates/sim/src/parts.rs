@@ -25,7 +25,8 @@ pub fn fabric_parts(config: &SimConfig, library: &dyn Library, priorities: &[u8]
     let partition = partitions.pop().expect("a run has at least one partition");
     let fabric = &partition.edge.fabric;
     let [class_of @ .., data] = fabric.class_of;
-    let known = config.switch.priorities(&config.nic, config.beside.as_ref(), &partition.workload.summaries);
+    let known =
+        config.switch.priorities(&config.nic, &config.transport, config.beside.as_ref(), &partition.workload.summaries);
     Ok(Parts {
         attachments: fabric.attachment.clone(),
         class_of: std::array::from_fn(|p| if known.contains(&(p as u8)) { class_of[p] } else { data }),

@@ -215,7 +215,7 @@ fn cost(planned: &PlannedSeries) -> f64 {
     let growth = 1.0 + 0.1 * (hosts / 16.0).log2().max(0.0);
     let transport = &planned.transport;
     let scheme = match () {
-        () if transport.tcp.is_some() => 2.0,
+        () if transport.tcp().is_some() => 2.0,
         () if !transport.is_rdma() => 1.4,
         () => 1.0,
     };

@@ -163,8 +163,8 @@ impl Tracing {
         let has_events = || {
             let transport = plan.config(point).transport;
             // Packets inside tunnels are not visible on links.
-            let is_irn = matches!(transport.recovery, RecoveryConfig::Irn(_));
-            self.events.is_empty() || is_irn && transport.is_rdma() && !transport.is_carried()
+            let is_irn = matches!(transport.recovery(), Some(RecoveryConfig::Irn(_)));
+            self.events.is_empty() || is_irn && !transport.is_carried()
         };
         !self.is_off() && plan.seeds.first() == Some(&point.seed) && has_events()
     }
@@ -202,8 +202,12 @@ impl Tracing {
         let focus = self.selection(plan, point)?.focus();
         let paths = paths(&folder, name, point.seed);
         let config = plan.config(point);
-        let priorities =
-            config.switch.priorities(&config.nic, config.beside.as_ref(), &plan.series[point.series].workloads);
+        let priorities = config.switch.priorities(
+            &config.nic,
+            &config.transport,
+            config.beside.as_ref(),
+            &plan.series[point.series].workloads,
+        );
         let kept = match self.snaplen {
             Some(bytes) => Kept::Bytes(bytes),
             None if self.payload => Kept::All,

@@ -11,6 +11,7 @@ mod fabric;
 mod feedback;
 mod footprint;
 mod pacing;
+mod places;
 mod receiver;
 mod registry;
 mod role;
@@ -20,7 +21,9 @@ mod sender;
 mod shared_pools;
 
 pub mod congestion;
+pub mod endpoint;
 pub mod eqds;
+pub mod homa;
 pub mod ndp;
 pub mod netrt;
 pub mod path;

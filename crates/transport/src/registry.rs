@@ -4,7 +4,8 @@
 //! (externally tagged: `[transport.recovery.irn]`), its name, a variant of each run-time enum with
 //! its constructor, and the arms of `impl Trait for Any..`: one predicted branch instead of a
 //! virtual call. The module must hold the type `Config` and one type per role, with
-//! `fn new(&Config) -> Self`.
+//! `fn new(&Config) -> Self`. `own [Own own]` at the end adds the variant `Own` for algorithms of users' own, whose module
+//! `own` has types of these names, too.
 
 macro_rules! registry {
     (
@@ -15,19 +16,26 @@ macro_rules! registry {
             run $Any:ident: $Trait:ident = $Role:ident $methods:tt
         )+
         algorithms $algorithms:tt
+        own $own:tt
     ) => {
-        registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $algorithms);
-        $( registry!(@run [$(#[$any_doc])*] $Config, $Any: $Trait = $Role $methods $algorithms); )+
+        registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $algorithms $own);
+        $( registry!(@run [$(#[$any_doc])*] $Config, $Any: $Trait = $Role $methods $algorithms $own); )+
     };
 
     (@config [$($doc:tt)*] $Config:ident: $Settings:ident { $($methods:tt)* }
         { $( $(#[doc = $about:literal])+ $name:literal => $Variant:ident($module:ident), )+ }
+        [$($Own:ident $own:ident)?]
     ) => {
         $($doc)*
         #[derive(Clone, Copy, PartialEq, Debug)]
         #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
         pub enum $Config {
             $( $(#[doc = $about])+ #[cfg_attr(feature = "config", serde(rename = $name))] $Variant($module::Config), )+
+            $(
+                /// An algorithm of a user's own; not written in scenario files.
+                #[cfg_attr(feature = "config", serde(skip))]
+                $Own($own::Config),
+            )?
         }
         impl $Config {
             /// The names of all algorithms, as scenario files spell them.
@@ -41,8 +49,40 @@ macro_rules! registry {
                 [$( Self::$Variant($module::Config::default()) ),+].into_iter()
             }
             /// Returns the algorithm's name.
-            pub const fn name(&self) -> &'static str {
-                match self { $( Self::$Variant(_) => $name, )+ }
+            pub fn name(&self) -> &'static str {
+                match self { $( Self::$Variant(_) => $name, )+ $( Self::$Own(own) => own.name(), )? }
+            }
+        }
+        #[cfg(feature = "config")]
+        impl $Config {
+            /// Reads the settings of the algorithm `name` as the next value of `map`; `None` if there is no such
+            /// algorithm. For tables in which an algorithm's name is a key among others.
+            ///
+            /// # Errors
+            /// Those of the settings.
+            pub fn next_value<'de, A: serde::de::MapAccess<'de>>(
+                name: &str,
+                map: &mut A,
+            ) -> Result<Option<Self>, A::Error> {
+                match name {
+                    $( $name => map.next_value().map(Self::$Variant).map(Some), )+
+                    _ => Ok(None),
+                }
+            }
+            /// Writes the algorithm's name and its settings as an entry of `map`.
+            ///
+            /// # Errors
+            /// Those of the map.
+            pub fn serialize_entry<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    $( Self::$Variant(config) => map.serialize_entry($name, config), )+
+                    #[allow(unreachable_patterns, reason = "only some registries have algorithms of users' own")]
+                    _ => Ok(()),
+                }
+            }
+            /// Returns the schemas of the settings of all algorithms, in the order of [`NAMES`](Self::NAMES).
+            pub fn schemas(generator: &mut schemars::SchemaGenerator) -> alloc::vec::Vec<schemars::Schema> {
+                alloc::vec![$( generator.subschema_for::<$module::Config>() ),+]
             }
         }
         $(
@@ -51,30 +91,44 @@ macro_rules! registry {
                     Self::$Variant(config)
                 }
             }
+            /// Fails for another algorithm's settings.
+            impl<'a> TryFrom<&'a $Config> for &'a $module::Config {
+                type Error = ();
+                fn try_from(config: &'a $Config) -> Result<Self, ()> {
+                    if let $Config::$Variant(config) = config { Ok(config) } else { Err(()) }
+                }
+            }
         )+
         impl $Settings for $Config {
-            registry!(@methods [$($Variant)+] $($methods)*);
+            registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
         }
     };
 
     (@run [$($doc:tt)*] $Config:ident, $Any:ident: $Trait:ident = $Role:ident { $($methods:tt)* }
         { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
+        [$($Own:ident $own:ident)?]
     ) => {
         $($doc)*
         // An explicit tag: without it, variants are distinguished by a niche inside the largest one, at twice the
         // instructions.
-        #[derive(Clone, Debug)]
         #[repr(u8)]
         pub enum $Any {
             $( $(#[$about])* $Variant($module::$Role), )+
+            $(
+                /// An algorithm of a user's own.
+                $Own($own::$Role),
+            )?
         }
         impl From<&$Config> for $Any {
             fn from(config: &$Config) -> Self {
-                match config { $( $Config::$Variant(config) => Self::$Variant($module::$Role::new(config)), )+ }
+                match config {
+                    $( $Config::$Variant(config) => Self::$Variant($module::$Role::new(config)), )+
+                    $( $Config::$Own(config) => Self::$Own($own::$Role::new(config)), )?
+                }
             }
         }
         impl $Trait for $Any {
-            registry!(@methods [$($Variant)+] $($methods)*);
+            registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
         }
     };
 
@@ -101,6 +155,9 @@ macro_rules! registry {
     };
     (@call [$($Variant:ident)+] $self:ident.$method:ident $arguments:tt) => {
         match $self { $( Self::$Variant(inner) => inner.$method $arguments, )+ }
+    };
+    ($($all:tt)+) => {
+        registry! { $($all)+ own [] }
     };
 }
 pub(crate) use registry;

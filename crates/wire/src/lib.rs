@@ -41,7 +41,7 @@ pub use int::{Hop, Hops, PathRecord};
 pub use ipv4::{Envelope, Ipv4};
 pub use ipv6::Ipv6;
 pub use netrt::{NetRt, Request};
-pub use packet::{Ack, AckKind, Data, Ecn, Header, HoleNack, Packet, Pause, Pull, Repr};
+pub use packet::{Ack, AckKind, Control, Data, Ecn, Header, HoleNack, Label, Packet, Pause, Repr};
 pub use pfc::Pfc;
 pub use reth::Reth;
 pub use roce::{Extended, Roce};

@@ -1,5 +1,7 @@
 //! The packet as transport engines see it.
 
+use core::fmt;
+
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
 use crate::eqds;
@@ -65,7 +67,7 @@ impl Packet {
             | Repr::Ack(_)
             | Repr::HoleNack(_)
             | Repr::Cnp
-            | Repr::Pull(_)
+            | Repr::Control(_)
             | Repr::Pause(_)
             | Repr::EqdsData(_)
             | Repr::EqdsControl(_)
@@ -84,7 +86,7 @@ impl Packet {
             Repr::Ack(_)
             | Repr::HoleNack(_)
             | Repr::Cnp
-            | Repr::Pull(_)
+            | Repr::Control(_)
             | Repr::Pause(_)
             | Repr::EqdsControl(_)
             | Repr::NetRt(_) => false,
@@ -103,8 +105,8 @@ pub enum Repr {
     HoleNack(HoleNack),
     /// Congestion notification (RoCEv2 annex A17.9.4): informs the sender that marked packets arrive.
     Cnp,
-    /// A pull of an NDP receiver.
-    Pull(Pull),
+    /// A control packet of a transport of messages.
+    Control(Control),
     /// Priority flow control (802.1Qbb); travels one link only.
     Pause(Pause),
     /// A TCP segment in either direction.
@@ -148,13 +150,54 @@ pub struct Ack {
     pub msn: u32,
 }
 
-/// Fields of a pull (NDP section 3.2): the sender may send one more packet.
+/// Fields of a control packet of a transport of messages: NDP's pull, Homa's grant. What they mean is the transport's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pull {
-    /// Pulls sent by this receiver on this queue pair, including this one, modulo 2^32.
-    pub number: u32,
-    /// Cumulative acknowledgement: everything before this PSN has arrived.
-    pub expected: Psn,
+pub struct Control {
+    /// Kind of the packet.
+    pub label: Label,
+    /// Whether the packet is for the receiver of the message rather than for its sender.
+    pub to_receiver: bool,
+    /// Numbers of the packet.
+    pub words: [u32; 3],
+}
+
+/// Writes the label and the first number, such as "pull 7".
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.label.name(), self.words[0])
+    }
+}
+
+/// Name of a kind of control packets, shown in traces: up to 7 ASCII characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Label([u8; 7]);
+
+impl Label {
+    /// Returns the label with this name.
+    ///
+    /// # Panics
+    /// When the name has more than 7 bytes, or is not ASCII.
+    pub const fn new(name: &str) -> Self {
+        assert!(name.len() <= 7 && name.is_ascii(), "a label has up to 7 ASCII characters");
+        let (mut bytes, mut at) = ([0; 7], 0);
+        while at < name.len() {
+            bytes[at] = name.as_bytes()[at];
+            at += 1;
+        }
+        Self(bytes)
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        let length = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        str::from_utf8(&self.0[..length]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// Fields of a negative acknowledgement with holes (MELO, section 3.2.4; IRN if configured).

@@ -18,13 +18,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::Completion;
 use selvedge_transport::eqds::{EqdsParams, Pacer};
 use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
 use selvedge_wire::{Packet, Repr};
 
 use crate::nic::{Deadlines, Due, Nic, NicParams};
-use crate::qp::Completion;
 use crate::slot::TUNNELS;
 
 pub(crate) use receiving::{Arrival, End, Origin, Outward, control_packet, name, teardown};
@@ -101,7 +101,7 @@ impl Nic {
     /// called before anything is sent.
     pub fn set_link_rate(&mut self, params: &NicParams, rate: Rate) {
         if let Some(eqds) = &params.eqds {
-            let frame = u64::from(eqds.quantum) + u64::from(params.gap);
+            let frame = u64::from(eqds.quantum) + u64::from(params.frames.gap);
             self.tunnels.least_interval = rate.time_for(Bytes::new(frame));
         }
     }

@@ -1,6 +1,7 @@
 //! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::{Completion, Handled};
 use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver, Transmit};
 use selvedge_transport::table::Table;
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
@@ -9,8 +10,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{NATIVE_END, TUNNEL, Tunnels};
 use crate::eqif::NATIVE;
-use crate::nic::{Due, Handled, Nic, NicParams, put};
-use crate::qp::Completion;
+use crate::nic::{Due, Nic, NicParams, put};
 use crate::slot::{INGRESS_TUNNELS, TUNNELS};
 
 /// Receiving end of a tunnel.
@@ -181,7 +181,7 @@ impl Nic {
     /// Expects a message.
     #[cold]
     pub(crate) fn expect_message(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        let packets = size.pieces(Bytes::new(u64::from(params.mtu)));
+        let packets = size.pieces(Bytes::new(u64::from(params.frames.mtu)));
         let state = Arriving { context, pieces: Pieces::new(packets), duplicates: 0 };
         let slot = put(&mut self.tunnels.arriving, &mut self.tunnels.free_arriving, state);
         self.by_peer.insert((src, qp), TUNNELS.slot(slot));
@@ -406,7 +406,7 @@ pub(crate) fn teardown<H>(
         dst,
         slot,
         frame: eqds.control_frame,
-        class: params.ack_class,
+        class: params.frames.ack_class,
         ecn: Ecn::NotCapable,
         repr: Repr::EqdsData(Data {
             seq: end.seq,
@@ -415,7 +415,7 @@ pub(crate) fn teardown<H>(
             payload: 0,
             flags: end.flags,
             eqif,
-            class: params.ack_class,
+            class: params.frames.ack_class,
             retransmission: false,
             trimmed: false,
         }),
@@ -440,7 +440,7 @@ pub(crate) fn control_packet(
         slot: to.slot,
         entropy: !to.entropy,
         frame: eqds.control_frame,
-        class: params.ack_class,
+        class: params.frames.ack_class,
         ecn: Ecn::NotCapable,
         repr: Repr::EqdsControl(Control { eqif: to.eqif, ..control }),
     }

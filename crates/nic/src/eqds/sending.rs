@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use selvedge_transport::endpoint::{self, Completion, Handled};
 use selvedge_transport::eqds::{EqdsParams, Event, Interest, Messages, Paths, Sender, State, Transmit};
 use selvedge_transport::{Cx, HoldReason, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, Rate, mix64};
@@ -11,8 +12,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{Outward, TUNNEL, teardown};
 use crate::eqif::{EqifSet, NATIVE};
-use crate::nic::{Deadlines, Handled, Nic, NicParams, put};
-use crate::qp::{Completion, Outgoing};
+use crate::nic::{Deadlines, Nic, NicParams, put};
 use crate::slot::TUNNELS;
 
 /// Sending end of a tunnel, with the queue of its messages.
@@ -123,9 +123,9 @@ impl Nic {
         cx: &Cx<'_>,
         params: &NicParams,
         eqds: &EqdsParams,
-        outgoing: &Outgoing,
+        outgoing: &endpoint::Message,
     ) -> (QpNumber, u32) {
-        let mtu = Bytes::new(u64::from(params.mtu));
+        let mtu = Bytes::new(u64::from(params.frames.mtu));
         let packets = outgoing.size.pieces(mtu);
         let qp = self.name_qp();
         let tunnel = self.tunnel_to(outgoing.dst, outgoing.entropy);
@@ -148,7 +148,7 @@ impl Nic {
         if eqds.life.most != u32::MAX {
             self.shed_outbound(params, eqds, tunnel);
         }
-        self.refresh_tunnel(params.mtu, eqds, tunnel);
+        self.refresh_tunnel(params.frames.mtu, eqds, tunnel);
         (qp, TUNNELS.slot(slot))
     }
 
@@ -182,7 +182,7 @@ impl Nic {
         packet: &mut Packet,
     ) -> bool {
         let tunnel = TUNNELS.place(slot);
-        let (messages, mtu) = (&mut self.tunnels.messages, params.mtu);
+        let (messages, mtu) = (&mut self.tunnels.messages, params.frames.mtu);
         let state = &mut self.tunnels.outbound[tunnel as usize];
         state.queued = false;
         let head = state.head(messages, mtu, eqds.header);
@@ -191,7 +191,7 @@ impl Nic {
         let Some(Transmit { cargo, seq, pull_target, flags, retransmission, another }) = sent else { return false };
         let message = cargo.and_then(|piece| messages[piece.message as usize].as_ref());
         let (index, payload) = cargo.map_or((0, 0), |piece| (piece.index, piece.payload));
-        let class = message.or_else(|| state.first(messages)).map_or(params.ack_class, |message| message.class);
+        let class = message.or_else(|| state.first(messages)).map_or(params.frames.ack_class, |message| message.class);
         let (path, entropy) = state.paths.next(eqds.paths);
         state.sender.note_path(eqds, seq, path);
         state.last = message.map_or(state.last, |message| message.qp);
@@ -203,8 +203,8 @@ impl Nic {
             slot,
             entropy,
             frame: if cargo.is_some() { payload + eqds.header as u16 } else { eqds.control_frame },
-            class: message.map_or(params.ack_class, |message| message.class),
-            ecn: if params.ecn_capable && cargo.is_some() { Ecn::Capable } else { Ecn::NotCapable },
+            class: message.map_or(params.frames.ack_class, |message| message.class),
+            ecn: if params.frames.ecn_capable && cargo.is_some() { Ecn::Capable } else { Ecn::NotCapable },
             repr: Repr::EqdsData(Data {
                 seq,
                 pull_target,
@@ -265,7 +265,7 @@ impl Nic {
             }
         });
         let turns = Turns { ready: &mut self.ready, eqifs: &mut self.eqifs, deadlines: &mut self.deadlines };
-        state.settle(packet.slot, messages, params.mtu, eqds, turns);
+        state.settle(packet.slot, messages, params.frames.mtu, eqds, turns);
         Handled::Taken
     }
 
@@ -292,7 +292,7 @@ impl Nic {
             // Messages have no way to fail: their host is tried again.
             Some(Event::PeerUnreachable) => state.sender.retry(eqds, cx.now),
         }
-        self.refresh_tunnel(params.mtu, eqds, tunnel);
+        self.refresh_tunnel(params.frames.mtu, eqds, tunnel);
     }
 
     /// Closes a tunnel and tells its receiver.

@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::NicStats;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, Offered, RdmaEqif};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, OF_RDMA, OF_TCP, UNARMED};
 use crate::nic::{Nic, NicParams};
-use crate::qp::NicStats;
 use crate::slot::{ENGINE, Owner, REQUESTS};
 
 /// The RDMA engine as its EQIF sees it: the packets that it would send.
@@ -194,7 +194,7 @@ impl Nic {
             let Some(packet) = self.poll_engine(cx, params) else { continue };
             let Some(eqifs) = &mut self.eqifs else { return };
             if let Setting::Value(rate) = rdma.engine_rate {
-                eqifs.engine.free_at = cx.now + rate.time_for(Bytes::new((packet.frame + params.gap).into()));
+                eqifs.engine.free_at = cx.now + rate.time_for(Bytes::new((packet.frame + params.frames.gap).into()));
             }
             let carrier = eqifs.carrier_to(packet.dst, OF_RDMA, packet.entropy);
             let headers = self.rdma.as_mut().filter(|_| packet.slot == REQUESTS).and_then(|rdma| rdma.leaving.take());

@@ -1,6 +1,7 @@
 //! Tunnels that end here and the packets that leave them: the receiving EQIF (sections 3 and 5 of the paper).
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::Handled;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{Disposition, Pacer};
 use selvedge_units::Instant;
@@ -10,7 +11,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, NATIVE, UNARMED, key};
 use crate::eqds::{Arrival, End, Origin, control_packet, name};
-use crate::nic::{Handled, Nic, NicParams};
+use crate::nic::{Nic, NicParams};
 use crate::slot::{INGRESS_TUNNELS, REQUESTS};
 
 /// Receiving end of a tunnel that carries packets of a stack.

@@ -1,6 +1,7 @@
 //! Tunnels that begin here and carry packets of stacks.
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::Handled;
 use selvedge_transport::eqds::eqif::{EqifParams, Queue, QueuePressure};
 use selvedge_transport::eqds::{EqdsParams, Event, Interest, Paths, Sender, State, Transmit};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, mix64};
@@ -9,7 +10,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, NATIVE, OF_RDMA, UNARMED, key};
 use crate::eqds::{Outward, teardown};
-use crate::nic::{Handled, Nic, NicParams};
+use crate::nic::{Nic, NicParams};
 use crate::slot::{EGRESS_TUNNELS, Owner, TUNNELS};
 
 /// Sending end of a tunnel that carries packets of a stack.
@@ -130,7 +131,7 @@ impl Nic {
         let EgressTunnel { sender, queue, paths, dst, eqif: number, .. } = &mut eqifs.outbound[carrier as usize];
         let tunnel = eqif.of(*number);
         // A request to send has the class of the first waiting packet.
-        let (head, waiting) = (queue.head(), queue.first().map_or(params.ack_class, |packet| packet.class));
+        let (head, waiting) = (queue.head(), queue.first().map_or(params.frames.ack_class, |packet| packet.class));
         let new = || queue.pop(cx.now).expect("the tunnel asks only if a packet waits");
         let sent = sender.poll_transmit(tunnel, cx.now, head, new);
         let (path, entropy) = paths.next(tunnel.paths);
@@ -159,7 +160,7 @@ impl Nic {
             slot: EGRESS_TUNNELS.slot(carrier),
             entropy,
             frame: cargo.map_or(eqif.tunnel.control_frame, |cargo| cargo.frame + eqif.tunnel.header as u16),
-            class: cargo.map_or(params.ack_class, |cargo| cargo.class),
+            class: cargo.map_or(params.frames.ack_class, |cargo| cargo.class),
             ecn: cargo.map_or(Ecn::NotCapable, |cargo| outer_ecn(cargo.ecn)),
             repr: Repr::EqdsData(Data {
                 seq,

@@ -4,19 +4,20 @@ mod verbs;
 
 use alloc::vec::Vec;
 
+use selvedge_transport::endpoint::Completion;
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, Share, TcpEqif};
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams, LifeConfig, LossConfig, Memory, Service, Source};
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Cx, Fabric, ReceiverConfig, Scheme, SenderConfig};
+use selvedge_transport::{Cx, Fabric, Scheme};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate, Setting, Toggle, mix64};
 use selvedge_wire::eqds::{Control, Flags};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
 use super::EqifSet;
-use crate::tests::params;
-use crate::{Carrier, Completion, Nic, NicParams, Outgoing, TcpParams};
+use crate::tests::{params, queue_pairs};
+use crate::{Carrier, FlowParams, Message, Nic, NicParams, TcpParams};
 
 /// Rate of each NIC's link.
 const RATE: Rate = Rate::from_gbps(10);
@@ -53,14 +54,12 @@ fn speaking_with(
     speaks.resolve(&fabric, MTU);
     let mut roce = GoBackNConfig { rto: Setting::Value(Duration::from_ms(5)), ..GoBackNConfig::default() };
     roce.resolve(&fabric);
-    let plain = params(1);
     NicParams {
         beside: Some(TcpParams { config: speaks, ack_class: 0 }),
         eqif: eqds.eqif_params(&own, native.is_some()),
         eqds: Some(own),
-        sender: SenderConfig { recovery: roce.into(), ..plain.sender },
-        receiver: ReceiverConfig { recovery: roce.into() },
-        ..plain
+        flows: if native.is_some() { FlowParams::Eqds } else { queue_pairs(roce.into()) },
+        ..params(1)
     }
 }
 
@@ -107,8 +106,8 @@ impl World {
     fn flow(&mut self, src: u32, dst: u32, size: Bytes, is_tcp: bool) {
         let cx = Cx::at(self.now);
         let carrier = if is_tcp { Carrier::Beside } else { Carrier::Transport };
-        let message = Outgoing { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0, carrier };
-        let (qp, _) = self.nics[src as usize].open_sender(&cx, &self.params, &message);
+        let message = Message { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0 };
+        let (qp, _) = self.nics[src as usize].open_sender(&cx, &self.params, carrier, &message);
         let receiver = &mut self.nics[dst as usize];
         match self.params.tcp_of(carrier) {
             Some(tcp) => receiver.open_tcp_receiver(tcp, HostId(src), qp, size, 0),

@@ -65,7 +65,7 @@ impl Nic {
             None => {
                 let class = self.verbs_class(params, slot);
                 let class = class.or_else(|| self.tcp.class_at(slot)).or_else(|| self.tunnel_class(slot));
-                let class = class.or_else(|| self.ndp.class_at(slot));
+                let class = class.or_else(|| self.message_class(params, slot));
                 class.is_some_and(|class| paused & (1 << class) != 0)
             }
         };
@@ -97,7 +97,7 @@ impl Nic {
     /// places.
     #[cold]
     fn next_unpaused_answer(&mut self, params: &NicParams, paused: u8) -> Option<Packet> {
-        if !paused & (params.data_classes | 1 << params.ack_class | 1 << params.cnp_class) == 0 {
+        if !paused & (params.data_classes | 1 << params.frames.ack_class | 1 << params.cnp_class) == 0 {
             return None;
         }
         let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
@@ -112,8 +112,9 @@ impl Nic {
             return self.send_another(cx, params, slot, packet);
         };
         let (last, last_payload) = (state.last, state.last_payload);
-        let payload = |seq| if seq == last { last_payload } else { params.mtu };
-        let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.header) + u64::from(params.gap));
+        let payload = |seq| if seq == last { last_payload } else { params.frames.mtu };
+        let on_wire =
+            |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.frames.header) + u64::from(params.frames.gap));
         let segment = state.sender.poll_transmit(cx, &mut self.pools, on_wire);
         if let Some(segment) = segment {
             let payload = payload(segment.seq);
@@ -148,7 +149,7 @@ impl Nic {
         let count = packets.end.min(state.last).checked_since(packets.start)?;
         let data = Data {
             psn: packets.start.to_psn(FIRST_PSN),
-            payload: params.mtu,
+            payload: params.frames.mtu,
             last: false,
             retransmission: false,
             trimmed: false,
@@ -180,7 +181,7 @@ impl Nic {
     }
 
     /// Serves an owner of `slot` that is no tunnel, or that sends several packets in its turn: for example a flow of
-    /// TCP or NDP.
+    /// TCP, or a message.
     #[cold]
     #[inline(never)]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
@@ -198,7 +199,13 @@ impl Nic {
             Owner::Edge => return self.serve_edge(cx, params, packet),
             Owner::Requests => return self.serve_requests(cx, params, packet),
             Owner::Acks => return self.serve_acks(cx.now, packet),
-            Owner::Ndp => self.serve_ndp(cx, params, slot),
+            Owner::Message => {
+                let sent = self.serve_message(cx, params, slot, packet);
+                if sent {
+                    self.keep_turn(slot, params.qp_burst);
+                }
+                return sent;
+            }
             Owner::Tcp => self.serve_tcp(cx, slot),
             // These are in the ring together as one entry, or not at all.
             Owner::EgressTunnel(_)
@@ -237,9 +244,9 @@ impl SendQp {
             qp: self.qp,
             slot,
             entropy: self.entropy,
-            frame: data.payload + params.header,
+            frame: data.payload + params.frames.header,
             class: self.class,
-            ecn: if params.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+            ecn: if params.frames.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
             repr: Repr::Data(data),
         }
     }

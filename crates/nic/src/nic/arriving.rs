@@ -2,13 +2,14 @@
 
 use alloc::collections::VecDeque;
 
+use selvedge_transport::endpoint::{Completion, Handled, NicStats};
 use selvedge_transport::{Cx, DataVerdict, FeedbackDue, Receiver};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
 
 use super::answers::Answers;
-use super::{Handled, Nic, NicParams, find};
-use crate::qp::{Completion, NicStats, RecvQp, Report};
+use super::{Nic, NicParams, RdmaParams, find};
+use crate::qp::{RecvQp, Report};
 
 impl Nic {
     /// Handles an arriving packet.
@@ -16,10 +17,14 @@ impl Nic {
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
         match &packet.repr {
             Repr::Data(data) => self.on_data(cx, params, packet, data),
-            Repr::Ack(ack) => self.on_ack(cx, packet, ack),
+            Repr::Ack(ack) => self.on_ack(cx, params, packet, ack),
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
-            Repr::Pull(pull) => self.on_ndp_pull(cx, packet, pull),
+            Repr::Control(control) => {
+                let to =
+                    if control.to_receiver { self.by_peer.get((packet.src, packet.qp)) } else { Some(packet.slot) };
+                self.on_message(cx, params, packet, to)
+            }
             // The network handles these packets before they get here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
@@ -48,21 +53,23 @@ impl Nic {
     fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
         let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
         let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
-            return self.on_ndp_data(cx, params, packet, data, slot);
+            return self.on_message(cx, params, packet, Some(slot));
         };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
         let mut reply = state.receiver.on_data(cx, &mut self.pools, data, marked);
-        if !params.feedback.is_silent() {
-            let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.gap));
-            let told = state.feedback.on_data(&params.feedback, cx.now, frame, marked, data.last);
+        if let Some(RdmaParams { feedback, .. }) = params.rdma()
+            && !feedback.is_silent()
+        {
+            let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.frames.gap));
+            let told = state.feedback.on_data(feedback, cx.now, frame, marked, data.last);
             if told.ack && reply.verdict != DataVerdict::Invalid {
                 reply.ack = reply.ack.or_else(|| Some(state.receiver.acknowledge(data, marked)));
             }
             tell(&told, &mut self.answers, &mut self.reports, self.id, params, packet);
         }
         if let Some(ack) = reply.ack {
-            let (frame, class) = (params.ack_frame, params.ack_class);
+            let (frame, class) = (params.frames.ack_frame, params.frames.ack_class);
             self.answers.push_back(Packet { frame, class, repr: Repr::Ack(ack), ..answer(self.id, packet) });
             if ack.kind == AckKind::Nack {
                 name_holes(&state.receiver, params, self.answers.last_mut());
@@ -88,9 +95,9 @@ impl Nic {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, packet: &Packet, ack: &Ack) -> Handled {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, ack: &Ack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
-            return self.on_ndp_ack(cx, packet, ack);
+            return self.on_message(cx, params, packet, Some(packet.slot));
         };
         state.sender.on_ack(cx, &mut self.pools, ack, packet.sent_at);
         let done = state.sender.is_done();
@@ -140,7 +147,7 @@ impl Nic {
 
 /// Returns a control packet in response to the data packet `to`, whose kind is still to be set.
 #[inline]
-pub(crate) fn answer(from: HostId, to: &Packet) -> Packet {
+fn answer(from: HostId, to: &Packet) -> Packet {
     Packet { src: from, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, ..*to }
 }
 

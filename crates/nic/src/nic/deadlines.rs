@@ -37,7 +37,7 @@ impl Nic {
                     Owner::Requests => self.on_verbs_deadline(cx, at),
                     Owner::Tunnel => self.on_tunnel_deadline(cx, params, at, slot),
                     Owner::IngressTunnel(place) if qp == NATIVE_END => self.on_inbound_deadline(cx, params, at, place),
-                    Owner::Ndp => self.on_ndp_deadline(cx, params, at, slot, qp),
+                    Owner::Message => self.on_message_deadline(cx, params, at, slot),
                     Owner::Tcp => self.on_tcp_deadline(cx, at, slot, qp),
                     other => self.on_tunnel_of_stack_deadline(cx, params, at, other),
                 }

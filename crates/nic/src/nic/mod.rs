@@ -14,9 +14,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_telemetry::Reordering;
+use selvedge_transport::endpoint::{Endpoint, EndpointConfig, Frames, Message, NicStats};
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
-use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
@@ -29,33 +29,27 @@ use selvedge_wire::{Packet, Repr};
 use answers::Answers;
 pub use arbiter::Train;
 pub use arriving::Incoming;
-pub(crate) use arriving::answer;
+
 pub(crate) use deadlines::{Deadlines, Due};
 
 use crate::echo::Echo;
 use crate::eqds::Tunnels;
 use crate::eqif::EqifSet;
-use crate::ndp;
-use crate::qp::{Carrier, Completion, NicStats, Outgoing, RecvQp, Report, SendQp};
+use crate::messages::Messages;
+use crate::qp::{Carrier, RecvQp, Report, SendQp};
 use crate::rdma::{Rdma, VerbsParams};
-use crate::slot::{Owner, TCP};
+use crate::slot::{MESSAGES, Owner, TCP};
 use crate::tcp::Flows;
 
 /// Parameters of a NIC; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
 pub struct NicParams {
-    /// Payload of a full packet in bytes.
-    pub mtu: u16,
-    /// Bytes of a data frame in addition to its payload.
-    pub header: u16,
-    /// Length of an acknowledgement frame in bytes.
-    pub ack_frame: u16,
+    /// Lengths and classes of packets.
+    pub frames: Frames,
     /// Length of an acknowledgement frame that carries holes in bytes.
     pub hole_nack_frame: u16,
     /// Length of a congestion notification frame in bytes.
     pub cnp_frame: u16,
-    /// Bytes that every frame occupies on the wire in addition to its length.
-    pub gap: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
     /// Interval at which one of the NIC's own queue pairs with a packet to send polls the link; zero if queue pairs
@@ -65,32 +59,43 @@ pub struct NicParams {
     pub polls_at_random: bool,
     /// Bit per traffic class that data may have.
     pub data_classes: u8,
-    /// Traffic class of acknowledgements.
-    pub ack_class: u8,
     /// Traffic class of congestion notifications.
     pub cnp_class: u8,
-    /// Whether data is marked as ECN-capable.
-    pub ecn_capable: bool,
+    /// Transport of flows.
+    pub flows: FlowParams,
+    /// TCP of flows beside those of the transport, if there are any.
+    pub beside: Option<TcpParams>,
+    /// Configuration of EQDS tunnels, where there are any.
+    pub eqds: Option<EqdsParams>,
+    /// Configuration of stacks whose packets go through tunnels.
+    pub eqif: Option<EqifParams>,
+    /// Parameters of applications' queue pairs, where there are any. Then `data_classes` includes the class of
+    /// acknowledgements, too.
+    pub verbs: Option<VerbsParams>,
+}
+
+/// Transport of a NIC's flows.
+#[derive(Clone, Copy, Debug)]
+pub enum FlowParams {
+    /// RDMA queue pairs, with one message each.
+    Rdma(RdmaParams),
+    /// TCP connections.
+    Tcp(TcpParams),
+    /// Native messages in EQDS tunnels, which [`NicParams::eqds`] configures.
+    Eqds,
+    /// A transport of messages, every "auto" resolved.
+    Messages(EndpointConfig),
+}
+
+/// RDMA queue pairs.
+#[derive(Clone, Copy, Debug)]
+pub struct RdmaParams {
     /// Configuration of the engine at the sending end.
     pub sender: SenderConfig,
     /// Configuration of the engine at the receiving end.
     pub receiver: ReceiverConfig,
     /// Feedback that the receiving end gives to congestion control.
     pub feedback: FeedbackConfig,
-    /// TCP of flows, if it is their transport.
-    pub tcp: Option<TcpParams>,
-    /// TCP of flows beside those of the transport, if there are any.
-    pub beside: Option<TcpParams>,
-    /// Configuration of EQDS. If present, flows are messages in EQDS tunnels, unless `eqif` says that they have a
-    /// stack.
-    pub eqds: Option<EqdsParams>,
-    /// Configuration of stacks whose packets go through tunnels.
-    pub eqif: Option<EqifParams>,
-    /// Configuration of NDP, every "auto" resolved. If present, flows use NDP.
-    pub ndp: Option<NdpConfig>,
-    /// Parameters of applications' queue pairs, where there are any. Then `data_classes` includes the class of
-    /// acknowledgements, too.
-    pub verbs: Option<VerbsParams>,
 }
 
 /// TCP of flows.
@@ -106,32 +111,23 @@ impl NicParams {
     /// Returns TCP's parameters, if it is TCP that `carrier` stands for.
     #[inline]
     pub fn tcp_of(&self, carrier: Carrier) -> Option<&TcpParams> {
-        match carrier {
-            Carrier::Transport => self.tcp.as_ref(),
-            Carrier::Beside => self.beside.as_ref(),
+        match (carrier, &self.flows) {
+            (Carrier::Beside, _) => self.beside.as_ref(),
+            (Carrier::Transport, FlowParams::Tcp(tcp)) => Some(tcp),
+            (Carrier::Transport, _) => None,
         }
+    }
+
+    /// Returns the parameters of queue pairs, if flows are queue pairs.
+    #[inline]
+    pub const fn rdma(&self) -> Option<&RdmaParams> {
+        if let FlowParams::Rdma(rdma) = &self.flows { Some(rdma) } else { None }
     }
 
     /// Returns whether receivers leave expected packets without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
-        self.feedback.is_silent() && !self.receiver.recovery.acknowledges_each()
+        self.rdma().is_some_and(|rdma| rdma.feedback.is_silent() && !rdma.receiver.recovery.acknowledges_each())
     }
-
-    /// Returns the configuration of EQDS's native messages, if flows are such messages.
-    pub(crate) fn native(&self) -> Option<&EqdsParams> {
-        self.eqds.as_ref().filter(|_| self.eqif.as_ref().is_none_or(|eqif| eqif.has_native))
-    }
-}
-
-/// Outcome of handling a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Handled {
-    /// The packet was accepted.
-    Taken,
-    /// The packet was accepted and completed a message.
-    Completed(Completion),
-    /// The packet was dropped because its queue pair does not exist (any more).
-    Unknown,
 }
 
 /// The NIC of one host. State that every packet of RoCE touches comes first, followed by that of tunnels.
@@ -166,7 +162,7 @@ pub struct Nic {
     /// RNIC of applications, if there is one.
     pub(crate) rdma: Option<Box<Rdma>>,
     pub(crate) tcp: Flows,
-    pub(crate) ndp: ndp::Flows,
+    pub(crate) messages: Option<Box<Messages>>,
     /// Next time at which the NIC is woken because a queue pair polls the link, if that is in the future.
     polls_at: Instant,
 }
@@ -192,6 +188,9 @@ const FIRST_PSN: Psn = Psn::new(0);
 impl Nic {
     /// Creates the NIC of host `id`, without queue pairs.
     pub fn new(id: HostId, params: &NicParams) -> Self {
+        let rdma = params.rdma();
+        let busy_engine = rdma.map_or(0, |rdma| Sender::busy_bytes(&rdma.sender));
+        let busy_sender = core::mem::offset_of!(SendQp, sender) + busy_engine;
         Self {
             id,
             senders: Vec::new(),
@@ -200,19 +199,19 @@ impl Nic {
             free_receivers: Vec::new(),
             by_peer: Table::new(),
             next_qp: QpNumber(0),
-            busy_sender: (core::mem::offset_of!(SendQp, sender) + Sender::busy_bytes(&params.sender)) as u32,
+            busy_sender: busy_sender as u32,
             ready: VecDeque::new(),
             turn: 0,
             answers: Answers::new(),
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
             deadlines: Deadlines::new(),
-            pools: params.receiver.recovery.shared_pools(),
+            pools: rdma.map(|rdma| rdma.receiver.recovery.shared_pools()).unwrap_or_default(),
             stats: NicStats::default(),
             tcp: Flows::default(),
             tunnels: Tunnels::default(),
             eqifs: params.eqif.as_ref().map(|eqif| Box::new(EqifSet::new(eqif))),
-            ndp: ndp::Flows::default(),
+            messages: if let FlowParams::Messages(config) = &params.flows { Some(Messages::new(config)) } else { None },
             rdma: None,
             polls_at: Instant::ZERO,
         }
@@ -233,25 +232,35 @@ impl Nic {
     }
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
-    pub fn open_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
-        let opened = self.open_any_sender(cx, params, message);
+    pub fn open_sender(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        carrier: Carrier,
+        message: &Message,
+    ) -> (QpNumber, u32) {
+        let opened = match (carrier, &params.flows, &params.eqds) {
+            (Carrier::Beside, _, _) if let Some(tcp) = &params.beside => self.open_tcp_sender(cx, tcp, message),
+            (_, FlowParams::Rdma(rdma), _) => self.open_queue_pair(cx, params, rdma, message),
+            (_, FlowParams::Tcp(tcp), _) => self.open_tcp_sender(cx, tcp, message),
+            (_, FlowParams::Eqds, Some(eqds)) => self.open_message(cx, params, eqds, message),
+            (_, FlowParams::Eqds, None) => unreachable!("EQDS's messages without tunnels"),
+            (_, FlowParams::Messages(own), _) => self.begin_message(cx, params, own, message),
+        };
         self.hand_over(&mut Cx::at(cx.now), params);
         opened
     }
 
-    fn open_any_sender(&mut self, cx: &Cx<'_>, params: &NicParams, message: &Outgoing) -> (QpNumber, u32) {
-        if let Some(tcp) = params.tcp_of(message.carrier) {
-            return self.open_tcp_sender(cx, tcp, message);
-        }
-        if let Some(config) = &params.ndp {
-            return self.open_ndp_sender(params, config, message);
-        }
-        if let Some(eqds) = params.native() {
-            return self.open_message(cx, params, eqds, message);
-        }
-        let mtu = Bytes::new(u64::from(params.mtu));
+    fn open_queue_pair(
+        &mut self,
+        cx: &Cx<'_>,
+        params: &NicParams,
+        rdma: &RdmaParams,
+        message: &Message,
+    ) -> (QpNumber, u32) {
+        let mtu = Bytes::new(u64::from(params.frames.mtu));
         let packets = message.size.pieces(mtu);
-        let mut sender = Sender::new(&params.sender, FIRST_PSN);
+        let mut sender = Sender::new(&rdma.sender, FIRST_PSN);
         sender.set_path(message.links);
         sender.supply(packets);
         let qp = self.name_qp();
@@ -295,24 +304,30 @@ impl Nic {
 
     #[cold]
     fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        if TCP.has(slot) { self.close_tcp_sender(slot, qp) } else { self.close_ndp_sender(slot, qp) }
+        if TCP.has(slot) {
+            return self.close_tcp_sender(slot, qp);
+        }
+        let entry = MESSAGES.has(slot).then(|| MESSAGES.place(slot))?;
+        self.messages.as_mut()?.endpoint.close_sender(entry, qp)
     }
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
     pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        if let Some(config) = &params.ndp {
-            let slot = self.open_ndp_receiver(params, config, size, context);
-            return self.by_peer.insert((src, qp), slot);
-        }
-        if params.native().is_some() {
-            return self.expect_message(params, src, qp, size, context);
-        }
+        let rdma = match &params.flows {
+            FlowParams::Rdma(rdma) => rdma,
+            FlowParams::Tcp(tcp) => return self.open_tcp_receiver(tcp, src, qp, size, context),
+            FlowParams::Eqds => return self.expect_message(params, src, qp, size, context),
+            FlowParams::Messages(_) => {
+                let slot = self.await_message(params, src, qp, size, context);
+                return self.by_peer.insert((src, qp), slot);
+            }
+        };
         let state = RecvQp {
-            receiver: Receiver::new(&params.receiver, FIRST_PSN),
+            receiver: Receiver::new(&rdma.receiver, FIRST_PSN),
             feedback: Feedback::default(),
             context,
             duplicates: 0,
-            missing: size.pieces(Bytes::new(u64::from(params.mtu))),
+            missing: size.pieces(Bytes::new(u64::from(params.frames.mtu))),
         };
         let slot = put(&mut self.receivers, &mut self.free_receivers, state);
         self.by_peer.insert((src, qp), slot);
@@ -333,7 +348,7 @@ impl Nic {
         match Owner::of(slot) {
             Owner::QueuePair => {}
             Owner::Tcp => return self.close_tcp_receiver(src, slot, qp),
-            Owner::Ndp => return self.close_ndp_receiver(slot),
+            Owner::Message => return self.messages.as_mut()?.endpoint.close_receiver(MESSAGES.place(slot)),
             _ => return self.close_message(src, slot),
         }
         self.free_receivers.push(slot);
@@ -344,11 +359,7 @@ impl Nic {
 
     /// Returns the cause for which a sending queue pair waits at `now`; `None` if the queue pair does not exist.
     pub fn hold(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<HoldReason> {
-        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(
-            || self.hold_tcp(slot, qp).or_else(|| self.hold_message(slot, qp)).or_else(|| self.hold_ndp(slot, qp)),
-            |state| Some(state.sender.hold(now)),
-        )
+        self.standing(slot, qp, now).map(|standing| standing.hold)
     }
 
     /// Returns the engine of a sending RDMA queue pair; `None` if the queue pair does not exist.
@@ -376,7 +387,7 @@ impl Nic {
             || {
                 self.limits_of_tcp(slot, qp)
                     .or_else(|| self.limits_of_message(slot, qp))
-                    .or_else(|| self.limits_of_ndp(slot, qp))
+                    .or_else(|| self.message_at(slot).and_then(|(endpoint, entry)| endpoint.limits(entry, qp)))
             },
             |state| Some(state.sender.limits()),
         )
@@ -397,7 +408,8 @@ impl Nic {
 
     /// Returns how many bytes from the NIC's beginning packets touch; for drivers that prefetch them.
     pub fn busy_bytes(params: &NicParams) -> usize {
-        if params.tcp.is_some() || params.beside.is_some() || params.ndp.is_some() || params.verbs.is_some() {
+        let is_other = matches!(params.flows, FlowParams::Tcp(_) | FlowParams::Messages(_));
+        if is_other || params.beside.is_some() || params.verbs.is_some() {
             size_of::<Self>()
         } else if params.eqds.is_some() {
             core::mem::offset_of!(Self, pools)

@@ -133,7 +133,7 @@ impl Nic {
             access: Access::ALL,
             route,
             destination: peer,
-            mtu: params.mtu,
+            mtu: params.frames.mtu,
             send_psn: FIRST,
             receive_psn: FIRST,
             reads: connection.reads,

@@ -1,6 +1,7 @@
 //! Conversion between RDMA packets and the packets of the fabric.
 
 use core::net::Ipv6Addr;
+use selvedge_transport::endpoint::NicStats;
 
 use selvedge_units::{HostId, Instant};
 use selvedge_wire::verbs::Headers;
@@ -9,7 +10,6 @@ use selvedge_wire::{Ack, AckKind, Aeth, Bth, Data, Ecn, Header, Opcode, Packet, 
 
 use super::{WireFormat, since};
 use crate::nic::NicParams;
-use crate::qp::NicStats;
 use crate::slot::REQUESTS;
 use crate::verbs::{Route, Stats, Transmit};
 
@@ -48,12 +48,12 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
     let (frame, class) = match repr {
         Repr::Cnp => (params.cnp_frame, params.cnp_class),
         Repr::Ack(_) => {
-            let around = usize::from(params.ack_frame).saturating_sub(Bth::LENGTH + Aeth::LENGTH);
-            (frame_of(params, around, headers, 0), params.ack_class)
+            let around = usize::from(params.frames.ack_frame).saturating_sub(Bth::LENGTH + Aeth::LENGTH);
+            (frame_of(params, around, headers, 0), params.frames.ack_class)
         }
         _ => {
             // `around` covers the frame around the RDMA headers, and the padding of the payload.
-            let around = usize::from(params.header).saturating_sub(Bth::LENGTH);
+            let around = usize::from(params.frames.header).saturating_sub(Bth::LENGTH);
             (frame_of(params, around, headers, *payload), route.traffic_class)
         }
     };
@@ -66,7 +66,7 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
         entropy: route.flow_label,
         frame,
         class,
-        ecn: if params.ecn_capable && matches!(repr, Repr::Data(_)) { Ecn::Capable } else { Ecn::NotCapable },
+        ecn: if params.frames.ecn_capable && matches!(repr, Repr::Data(_)) { Ecn::Capable } else { Ecn::NotCapable },
         repr,
     }
 }

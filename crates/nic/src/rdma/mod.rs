@@ -25,11 +25,12 @@ pub(crate) mod tests;
 use alloc::collections::VecDeque;
 
 use selvedge_transport::Cx;
+use selvedge_transport::endpoint::Handled;
 use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
-use crate::nic::{Due, Handled, Nic, NicParams};
+use crate::nic::{Due, Nic, NicParams};
 use crate::slot::{ACKS, REQUESTS};
 use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, Transmit, VerbsError};
 
@@ -180,7 +181,7 @@ impl Nic {
     /// Returns the traffic class of an entry of the ready ring.
     pub(crate) fn verbs_class(&self, params: &NicParams, slot: u32) -> Option<u8> {
         match slot {
-            ACKS => Some(params.ack_class),
+            ACKS => Some(params.frames.ack_class),
             REQUESTS => params.verbs.as_ref().map(|verbs| verbs.class),
             _ => None,
         }

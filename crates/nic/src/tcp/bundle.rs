@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use selvedge_transport::endpoint::{Completion, Handled, Message};
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::Coupling;
 use selvedge_transport::{Cx, HoldReason};
@@ -14,8 +15,7 @@ use selvedge_units::{Bytes, HostId, QpNumber, mix64};
 use selvedge_wire::{Packet, Tcp};
 
 use super::{Classes, Flow, count_arrival};
-use crate::nic::{Handled, Nic, TcpParams, put};
-use crate::qp::{Completion, Outgoing};
+use crate::nic::{Nic, TcpParams, put};
 
 /// Flows of one NIC that have several subflows.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Bundles {
 
 impl Nic {
     #[cold]
-    pub(super) fn open_bundle(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Outgoing) -> (QpNumber, u32) {
+    pub(super) fn open_bundle(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Message) -> (QpNumber, u32) {
         let qp = self.name_qp();
         for _ in 1..tcp.config.subflows {
             self.name_qp();

@@ -9,16 +9,16 @@ mod bundle;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use selvedge_transport::endpoint::{Completion, Handled, Message, NicStats, Standing};
 use selvedge_transport::tcp::{Arrival, Connection, State, TcpConfig, Transmit, clock};
-use selvedge_transport::{Cx, HoldReason, Limits};
+use selvedge_transport::{Cx, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{SegmentContext, Stream, Tcp};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
-use crate::nic::{Due, Handled, Nic, TcpParams, put};
-use crate::qp::{Completion, NicStats, Outgoing};
+use crate::nic::{Due, Nic, TcpParams, put};
 use crate::slot::TCP;
-use crate::standing::Standing;
+
 use bundle::Bundles;
 
 /// The TCP flows of one NIC.
@@ -196,7 +196,7 @@ pub(crate) struct InOrder {
 
 impl Nic {
     #[cold]
-    pub(crate) fn open_tcp_sender(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Outgoing) -> (QpNumber, u32) {
+    pub(crate) fn open_tcp_sender(&mut self, cx: &Cx<'_>, tcp: &TcpParams, message: &Message) -> (QpNumber, u32) {
         if tcp.config.subflows > 1 {
             return self.open_bundle(cx, tcp, message);
         }
@@ -234,12 +234,6 @@ impl Nic {
             Some(bundle) => self.close_bundle_receiver(src, bundle),
             None => self.tcp.take(slot, qp).map(|flow| (flow.context, flow.duplicates)),
         }
-    }
-
-    #[cold]
-    pub(crate) fn hold_tcp(&self, slot: u32, qp: QpNumber) -> Option<HoldReason> {
-        let flow = self.tcp.get(slot, qp)?;
-        flow.bundle.map_or_else(|| Some(flow.connection.hold()), |at| self.hold_bundle(at))
     }
 
     /// Implements [`Nic::standing`] for TCP flows.

@@ -10,7 +10,7 @@ use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::Packet;
 
 use crate::tests::params;
-use crate::{Carrier, Nic, NicParams, Outgoing, TcpParams};
+use crate::{Carrier, FlowParams, Message, Nic, NicParams, TcpParams};
 
 /// Service time of a packet at the bottleneck. `WAY` is the delay from there to the receiver, `ROOM` the capacity of
 /// the queue in packets.
@@ -24,7 +24,7 @@ fn speaking(congestion: impl Into<CongestionConfig>, subflows: u8) -> NicParams 
     let mut tcp = TcpConfig { congestion: congestion.into(), subflows, ..TcpConfig::default() };
     tcp.resolve(&Fabric::IRN_PAPER, Bytes::new(1_024));
     tcp.check().expect("valid settings");
-    NicParams { tcp: Some(TcpParams { config: tcp, ack_class: 0 }), ..params(1) }
+    NicParams { flows: FlowParams::Tcp(TcpParams { config: tcp, ack_class: 0 }), ..params(1) }
 }
 
 /// Two senders and their receivers around one bottleneck.
@@ -51,12 +51,11 @@ impl Dumbbell {
         };
         for n in 0..2 {
             let dst = HostId(n as u32 + 2);
-            let message =
-                Outgoing { dst, size: SIZE, entropy: 0, links: 2, class: 0, context: 0, carrier: Carrier::Transport };
+            let message = Message { dst, size: SIZE, entropy: 0, links: 2, class: 0, context: 0 };
             let cx = Cx::at(Instant::ZERO);
-            let (qp, _) = world.senders[n].open_sender(&cx, &world.params[n], &message);
+            let (qp, _) = world.senders[n].open_sender(&cx, &world.params[n], Carrier::Transport, &message);
             assert_eq!(qp, QpNumber(0));
-            let tcp = world.params[n].tcp.as_ref().expect("the stack under test");
+            let tcp = world.params[n].tcp_of(Carrier::Transport).expect("the stack under test");
             world.receivers[n].open_tcp_receiver(tcp, HostId(n as u32), qp, SIZE, 0);
         }
         world
@@ -154,17 +153,15 @@ fn a_flow_that_is_closed_leaves_nothing() {
     let params = speaking(lia::Config {}, 8);
     let (mut sender, mut receiver) = (Nic::new(HostId(0), &params), Nic::new(HostId(1), &params));
     for _ in 0..3 {
-        let message = Outgoing {
-            dst: HostId(1),
-            size: SIZE,
-            entropy: 7,
-            links: 2,
-            class: 0,
-            context: 5,
-            carrier: Carrier::Transport,
-        };
-        let (qp, slot) = sender.open_sender(&Cx::at(Instant::ZERO), &params, &message);
-        receiver.open_tcp_receiver(params.tcp.as_ref().expect("the stack under test"), HostId(0), qp, SIZE, 6);
+        let message = Message { dst: HostId(1), size: SIZE, entropy: 7, links: 2, class: 0, context: 5 };
+        let (qp, slot) = sender.open_sender(&Cx::at(Instant::ZERO), &params, Carrier::Transport, &message);
+        receiver.open_tcp_receiver(
+            params.tcp_of(Carrier::Transport).expect("the stack under test"),
+            HostId(0),
+            qp,
+            SIZE,
+            6,
+        );
         assert_eq!(sender.close_sender(slot, qp), Some(5));
         assert_eq!(receiver.close_receiver(HostId(0), qp), Some((6, 0)));
         assert_eq!(receiver.close_receiver(HostId(0), QpNumber(qp.0 + 1)), None);

@@ -183,10 +183,11 @@ fn title(name: &str) -> String {
         "timely" => "TIMELY".into(),
         "swift" => "Swift".into(),
         "netrt" => "NetRT".into(),
-        "irn" | "melo" | "eqds" | "ndp" | "tcp" | "mptcp" | "dcqcn" | "dctcp" | "aimd" | "hpcc" | "cubic" | "lia" => {
-            name.to_uppercase()
-        }
-        other => other.into(),
+        "irn" | "melo" | "eqds" | "ndp" | "tcp" | "mptcp" | "dcqcn" | "dctcp" | "aimd" | "hpcc" | "cubic" | "lia"
+        | "bbr" => name.to_uppercase(),
+        "none" | "fixed" => name.into(),
+        // Names as of people and places: Homa, Vegas.
+        other => other[..1].to_uppercase() + &other[1..],
     }
 }
 

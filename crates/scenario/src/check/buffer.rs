@@ -51,7 +51,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Findin
     if room.1 < frame {
         return Err(Finding::new(room.0, format!("{} does not hold one frame of {frame}; give more", room.1)));
     }
-    let data = scenario.switch.data_priorities(nic, scenario.beside.as_ref(), &[]);
+    let data = scenario.switch.data_priorities(nic, &scenario.transport, scenario.beside.as_ref(), &[]);
     if network.longest_queueing(&scenario.switch.buffer, frame, nic.gap, &data) > LONGEST_QUEUEING {
         let message = format!(
             "a switch full of packets for its slowest link takes more than {} days to send them: give less, or faster \

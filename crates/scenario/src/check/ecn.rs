@@ -14,7 +14,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<F
     let congestion = transport.congestion_name();
     let hears = transport.hears_marks();
     if ecn.enabled != Toggle::On {
-        if hears && transport.tcp.is_some() {
+        if hears && transport.tcp().is_some() {
             let message = "no switch marks packets, so TCP hears of congestion by losses only";
             warnings.push(Finding::new("switch.ecn.enabled", message));
         } else if hears {

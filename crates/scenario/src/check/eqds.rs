@@ -3,7 +3,7 @@
 use std::fmt;
 
 use selvedge_sim::Network;
-use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, RdmaConfig, Trimming};
 use selvedge_sim::topology::PathClass;
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{BackPressure, EqifConfig};
@@ -113,7 +113,7 @@ fn check_eqif(scenario: &Scenario, eqif: &EqifConfig) -> Result<(), Finding> {
                        false, or leave out transport.eqds.eqif";
         return wrong("switch.pfc.enabled", message);
     }
-    if eqif.tcp.is_some() && transport.tcp.is_none() && scenario.beside.is_none() {
+    if eqif.tcp.is_some() && transport.tcp().is_none() && scenario.beside.is_none() {
         let message = "nobody speaks TCP; write [transport.tcp], or [beside] for some workloads, or leave it out";
         return wrong("transport.eqds.eqif.tcp", message);
     }
@@ -122,19 +122,19 @@ fn check_eqif(scenario: &Scenario, eqif: &EqifConfig) -> Result<(), Finding> {
         let message = "NetRT's switches do not see into tunnels; give false, or leave out transport.eqds.eqif.rdma";
         return wrong("switch.netrt.enabled", message);
     }
-    let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
-    if !transport.recovery.acknowledges() {
+    let Some(RdmaConfig { recovery, congestion }) = transport.rdma() else { return Ok(()) };
+    if !recovery.acknowledges() {
         let message = "without PFC, and PFC cannot be with tunnels, a sender must hear of its data; give \"per-packet\" or \"auto\"";
-        return wrong(&format!("transport.recovery.{recovery}.acks"), message);
+        return wrong(&format!("transport.recovery.{}.acks", recovery.name()), message);
     }
-    if transport.congestion.needs().telemetry {
-        let message =
-            format!("{congestion} wants switches to write on its packets, which are in tunnels; give another one");
+    let name = congestion.name();
+    if congestion.needs().telemetry {
+        let message = format!("{name} wants switches to write on its packets, which are in tunnels; give another one");
         return wrong("transport.congestion", &message);
     }
-    let hears_cnps = transport.congestion.hears_cnps();
+    let hears_cnps = congestion.hears_cnps();
     if matches!(rdma.back_pressure, BackPressure::Cnp(_)) && !hears_cnps {
-        let message = format!("{congestion} does not hear CNPs; give pause, \"auto\", or DCQCN");
+        let message = format!("{name} does not hear CNPs; give pause, \"auto\", or DCQCN");
         return wrong("transport.eqds.eqif.rdma.back-pressure", &message);
     }
     Ok(())

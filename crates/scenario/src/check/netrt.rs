@@ -12,7 +12,14 @@ pub(super) fn check(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<
     let wrong = |error: SettingError| Finding::new(&format!("switch.netrt.{}", error.key), error.message);
     netrt.check().map_err(wrong)?;
     let transport = &scenario.transport;
-    let stranger = transport.tcp.map(|_| "TCP").or(transport.native().map(|_| "EQDS"));
+    if let Some(messages) = transport.messages().filter(|_| netrt.enabled) {
+        let message = format!(
+            "NetRT's switches would take {}'s packets for those of queue pairs, and ask for each that is overtaken; give false",
+            messages.name().to_uppercase()
+        );
+        return Err(Finding::new("switch.netrt.enabled", message));
+    }
+    let stranger = transport.tcp().map(|_| "TCP").or(transport.native().map(|_| "EQDS"));
     if let Some(stranger) = stranger.filter(|_| netrt.enabled) {
         let message = format!("NetRT knows RDMA's packets only: {stranger}'s pass as if it were off");
         warnings.push(Finding::new("switch.netrt.enabled", message));

@@ -1,6 +1,7 @@
 //! Checks of NICs.
 
 use selvedge_sim::ConfigError;
+use selvedge_sim::config::TransportConfig;
 use selvedge_units::Duration;
 
 use super::Finding;
@@ -28,10 +29,10 @@ fn check_polling(scenario: &Scenario) -> Result<(), Finding> {
     if nic.qp_burst != 1 {
         return refuse("queue pairs that poll have no turns: give 0ps, or leave nic.qp-burst out".into());
     }
-    let is_plain = transport.is_rdma() && transport.eqds.is_none();
+    let is_plain = matches!(transport, TransportConfig::Rdma(_));
     if !is_plain || scenario.beside.is_some() || !scenario.workload.verbs.is_empty() {
         return refuse(
-            "queue pairs with a flow each poll, not TCP, NDP, EQDS or those of [workload.verbs]: give 0ps, or leave \
+            "queue pairs with a flow each poll, not other transports, tunnels or those of [workload.verbs]: give 0ps, or leave \
              these out"
                 .into(),
         );

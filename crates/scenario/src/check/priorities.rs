@@ -42,7 +42,7 @@ pub(super) fn check_priorities(
     // CNPs in a class above all data hardly ever wait, and DCQCN tolerates their loss; commercial networks configure
     // them like this.
     let (cnps, acks) = (scenario.nic.cnp_class, scenario.nic.ack_class);
-    let data = scenario.switch.data_priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
+    let data = scenario.switch.data_priorities(&scenario.nic, &scenario.transport, scenario.beside.as_ref(), workloads);
     let cnps = (cnps != acks && data.iter().all(|&data| data < cnps)).then_some(cnps);
     let lossy =
         priorities.iter().filter(|&&priority| Some(priority) != cnps).find(|priority| !pfc.classes.contains(priority));
@@ -86,8 +86,8 @@ pub(super) fn acks_behind_data(scenario: &Scenario, workloads: &[WorkloadSummary
     let (nic, transport) = (&scenario.nic, &scenario.transport);
     let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
     let data = asked.chain([nic.data_class]).max().unwrap_or_default();
-    let acknowledges = transport.recovery.acknowledges();
-    if !transport.is_rdma() || transport.eqds.is_some() || !acknowledges || nic.ack_class >= data {
+    let acknowledges = transport.recovery().is_some_and(Scheme::acknowledges);
+    if transport.tunnels().is_some() || !acknowledges || nic.ack_class >= data {
         return None;
     }
     let message = format!(

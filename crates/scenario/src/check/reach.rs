@@ -2,7 +2,7 @@
 //! scheme works, but not as well as on the networks that it was made for.
 
 use selvedge_sim::Network;
-use selvedge_transport::{RecoveryConfig, netrt};
+use selvedge_transport::{Scheme, netrt};
 use selvedge_units::Setting;
 
 use super::Finding;
@@ -24,7 +24,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
 /// Returns a finding if EQDS's sequence numbers are too few for the network.
 fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
-    let eqds = transport.eqds.as_ref()?;
+    let eqds = transport.tunnels()?;
     let frame = transport.tunnel_frame(nic)?;
     let Setting::Value(reorder) = eqds.reorder else { return None };
     let held = network.widest_pipe(frame + nic.gap, eqds.answer_frame() + nic.gap);
@@ -36,15 +36,14 @@ fn of_tunnels(scenario: &Scenario, network: &Network) -> Option<Finding> {
     (u64::from(reorder) < held).then(|| Finding::new("transport.eqds.reorder", message))
 }
 
-/// Returns a finding if MELO's pool of bits is too small for the network.
+/// Returns a finding if a pool of bits that receivers share (MELO) is too small for the network.
 fn of_pool(scenario: &Scenario, held: u64) -> Option<Finding> {
-    let RecoveryConfig::Melo(melo) = scenario.transport.recovery else { return None };
+    let recovery = scenario.transport.recovery()?;
+    let (key, packets) = recovery.pool()?;
     let message = format!(
-        "the longest path holds {held} packets, and the pool has bits for {}: behind a loss, packets beyond them are dropped",
-        melo.pool_bits
+        "the longest path holds {held} packets, and the pool has bits for {packets}: behind a loss, packets beyond them are dropped"
     );
-    let is_short = scenario.transport.is_rdma() && u64::from(melo.pool_bits) < held;
-    is_short.then(|| Finding::new("transport.recovery.melo.pool-bits", message))
+    (u64::from(packets) < held).then(|| Finding::new(&format!("transport.recovery.{}.{key}", recovery.name()), message))
 }
 
 /// Returns a finding if the bitmaps of NetRT's destination ToRs are too small for the network.

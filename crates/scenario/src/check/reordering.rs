@@ -1,10 +1,9 @@
 //! Checks of out-of-order packets, where go-back-N has no signal but NACKs.
 
 use selvedge_sim::Network;
-use selvedge_sim::config::BalancingConfig;
-use selvedge_transport::RecoveryConfig;
-use selvedge_transport::recovery::go_back_n::Nacks;
-use selvedge_units::{Setting, SwitchId};
+use selvedge_sim::config::{BalancingConfig, RdmaConfig, TransportConfig};
+use selvedge_transport::Scheme;
+use selvedge_units::SwitchId;
 
 use super::Finding;
 use crate::scenario::Scenario;
@@ -12,12 +11,9 @@ use crate::scenario::Scenario;
 /// Returns a finding if reordering can keep a flow from finishing: a gap is reported once, and a packet that overtakes
 /// the retransmission closing the gap is refused silently. If it was the last packet, nothing reports it missing.
 pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Option<Finding> {
-    let transport = &scenario.transport;
-    let RecoveryConfig::GoBackN(go_back_n) = transport.recovery else { return None };
     // Tunnels put packets in order.
-    let goes_back = transport.is_rdma() && transport.eqds.is_none();
-    let may_stop = goes_back && go_back_n.rto == Setting::Off && go_back_n.nack != Nacks::EveryPacket;
-    if !may_stop || scenario.switch.balancing == BalancingConfig::Ecmp || !has_choices(network) {
+    let TransportConfig::Rdma(RdmaConfig { recovery, .. }) = &scenario.transport else { return None };
+    if recovery.survives_reordering() || scenario.switch.balancing == BalancingConfig::Ecmp || !has_choices(network) {
         return None;
     }
     let message = format!(
@@ -25,7 +21,7 @@ pub(super) fn check(series: &str, scenario: &Scenario, network: &Network) -> Opt
          that flows may never finish though nothing is lost; give a time, as in \"1ms\", and acks = \"per-packet\" \
          beside it"
     );
-    Some(Finding::new("transport.recovery.go-back-n.rto", message))
+    Some(Finding::new(&format!("transport.recovery.{}.rto", recovery.name()), message))
 }
 
 /// Returns whether there are several paths between any two hosts.

@@ -1,8 +1,9 @@
 //! Checks of timeouts against the round trip of an empty network: a shorter timeout causes spurious retransmissions.
 
 use selvedge_sim::Network;
-use selvedge_transport::RecoveryConfig;
-use selvedge_transport::recovery::irn::{Rto, Timeouts};
+use selvedge_sim::config::TransportConfig;
+use selvedge_transport::Scheme;
+use selvedge_transport::endpoint::EndpointSettings;
 use selvedge_units::{Duration, Setting};
 
 use super::Finding;
@@ -19,7 +20,7 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
         (timeout < round_trip).then(|| Finding::new(key, message))
     };
     let senders =
-        shortest(scenario).and_then(|(key, timeout)| finding(key, timeout, "what is not lost is sent again, too"));
+        shortest(transport).and_then(|(key, timeout)| finding(&key, timeout, "what is not lost is sent again, too"));
     let queue_pairs = scenario.workload.verbs.0.iter().filter_map(|verbs| {
         let Setting::Value(timeout) = verbs.timeout else { return None };
         // Queue pairs round the timeout in the same way.
@@ -30,25 +31,14 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Vec<Finding> {
 }
 
 /// Returns the key and the value of the shortest timeout.
-fn shortest(scenario: &Scenario) -> Option<(&'static str, Duration)> {
-    let transport = &scenario.transport;
-    let given = |key, rto| if let Setting::Value(rto) = rto { Some((key, rto)) } else { None };
-    if let Some(eqds) = &transport.eqds {
-        return given("transport.eqds.rto", eqds.rto);
+fn shortest(transport: &TransportConfig) -> Option<(String, Duration)> {
+    let within = |table: &str, (key, timeout): (&str, Duration)| (format!("transport.{table}.{key}"), timeout);
+    if let Some(eqds) = transport.tunnels() {
+        return eqds.rto.resolve(|| None).map(|rto| within("eqds", ("rto", rto)));
     }
-    if let Some(ndp) = &transport.ndp {
-        return given("transport.ndp.rto", ndp.rto);
+    if let Some(messages) = transport.messages() {
+        return messages.shortest_timeout().map(|timeout| within(messages.name(), timeout));
     }
-    if !transport.is_rdma() {
-        return None;
-    }
-    match transport.recovery {
-        RecoveryConfig::Irn(irn) if irn.timeouts == Timeouts::On && irn.rto == Rto::Static => {
-            given("transport.recovery.irn.rto-low", irn.rto_low)
-        }
-        RecoveryConfig::Irn(_) => None,
-        RecoveryConfig::GoBackN(go_back_n) => given("transport.recovery.go-back-n.rto-low", go_back_n.rto_low)
-            .or_else(|| given("transport.recovery.go-back-n.rto", go_back_n.rto)),
-        RecoveryConfig::Melo(melo) => given("transport.recovery.melo.rto", melo.rto),
-    }
+    let recovery = transport.recovery()?;
+    recovery.shortest_timeout().map(|timeout| within(&format!("recovery.{}", recovery.name()), timeout))
 }

@@ -18,7 +18,8 @@ pub(crate) fn check_traffic(
     network: &Network,
     workloads: &[WorkloadSummary],
 ) -> Result<Vec<Finding>, Finding> {
-    let priorities = scenario.switch.priorities(&scenario.nic, scenario.beside.as_ref(), workloads);
+    let priorities =
+        scenario.switch.priorities(&scenario.nic, &scenario.transport, scenario.beside.as_ref(), workloads);
     let mut findings = check_repeats(&scenario.workload, workloads, scenario.stop.flows);
     findings.extend(check_middle(scenario, workloads));
     findings.extend(check_all_beside(scenario, workloads));

@@ -2,10 +2,10 @@
 
 use selvedge_sim::Beside;
 use selvedge_sim::Network;
-use selvedge_sim::config::BufferConfig;
+use selvedge_sim::config::{BufferConfig, RdmaConfig};
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::congestion::hpcc::MOST_SWITCHES;
-use selvedge_transport::ndp::NdpConfig;
+use selvedge_transport::endpoint::{EndpointConfig, EndpointSettings};
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{CongestionConfig, Scheme, SettingError, Tuning};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
@@ -17,16 +17,16 @@ use crate::scenario::Scenario;
 pub(super) fn check(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
     let transport = &scenario.transport;
     check_beside(scenario, warnings)?;
-    if let Some(eqds) = &transport.eqds {
-        eqds::check(scenario, eqds, network, warnings)?;
+    if let Some(tunnels) = transport.tunnels() {
+        eqds::check(scenario, tunnels, network, warnings)?;
     }
-    if let Some(tcp) = &transport.tcp {
+    if let Some(tcp) = transport.tcp() {
         return check_tcp(scenario, tcp, "transport.tcp", warnings);
     }
-    if let Some(ndp) = &transport.ndp {
-        return check_ndp(scenario, ndp, network, warnings);
+    if let Some(messages) = transport.messages() {
+        return check_messages(scenario, messages, network, warnings);
     }
-    if transport.is_rdma() { check_rdma(scenario, network, warnings) } else { Ok(()) }
+    transport.rdma().map_or(Ok(()), |rdma| check_rdma(scenario, rdma, network, warnings))
 }
 
 /// Checks `[beside]`: TCP that shares the network.
@@ -40,39 +40,42 @@ fn check_beside(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<(), 
 }
 
 /// Checks a loss recovery with a congestion control.
-fn check_rdma(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
-    let transport = &scenario.transport;
-    let (recovery, congestion) = (transport.recovery.name(), transport.congestion.name());
+fn check_rdma(
+    scenario: &Scenario,
+    RdmaConfig { recovery, congestion }: &RdmaConfig,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
     let of = |role: &str, name: &str, error: SettingError| {
         Finding::new(&format!("transport.{role}.{name}.{}", error.key), error.message)
     };
-    transport.recovery.check().map_err(|error| of("recovery", recovery, error))?;
-    transport.congestion.check().map_err(|error| of("congestion", congestion, error))?;
-    if let CongestionConfig::Fixed(FixedConfig { window: Setting::Off, rate: Setting::Off }) = transport.congestion {
+    recovery.check().map_err(|error| of("recovery", recovery.name(), error))?;
+    congestion.check().map_err(|error| of("congestion", congestion.name(), error))?;
+    if let CongestionConfig::Fixed(FixedConfig { window: Setting::Off, rate: Setting::Off }) = congestion {
         let message = "neither a window nor a rate is given, so that nothing is limited: give one, or \"auto\"";
         warnings.push(Finding::new("transport.congestion.fixed.window", message));
     }
-    warnings.extend(always_above(scenario, network));
-    let needs = transport.congestion.needs();
-    if needs.acks && !transport.recovery.acknowledges() {
-        let message = format!("{congestion} lives by acknowledgements; set \"per-packet\" or \"auto\"");
-        return Err(Finding::new(&format!("transport.recovery.{recovery}.acks"), message));
+    warnings.extend(always_above(scenario, congestion, network));
+    let needs = congestion.needs();
+    let name = congestion.name();
+    if needs.acks && !recovery.acknowledges() {
+        let message = format!("{name} lives by acknowledgements; set \"per-packet\" or \"auto\"");
+        return Err(Finding::new(&format!("transport.recovery.{}.acks", recovery.name()), message));
     }
     if needs.telemetry {
-        check_telemetry(scenario, network, warnings)?;
+        check_telemetry(congestion, network, warnings)?;
     }
     if needs.losses && scenario.switch.pfc.enabled {
-        let message =
-            format!("{congestion} hears of congestion by losses alone, and PFC prevents them: it never slows down");
+        let message = format!("{name} hears of congestion by losses alone, and PFC prevents them: it never slows down");
         warnings.push(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
 }
 
 /// Returns a finding if TIMELY's T_high is below the round trip of an empty path: above T_high rates only decrease.
-fn always_above(scenario: &Scenario, network: &Network) -> Option<Finding> {
+fn always_above(scenario: &Scenario, congestion: &CongestionConfig, network: &Network) -> Option<Finding> {
     let Scenario { nic, transport, .. } = scenario;
-    let CongestionConfig::Timely(timely) = transport.congestion else { return None };
+    let CongestionConfig::Timely(timely) = congestion else { return None };
     let frame = nic.payload(transport) + nic.data_header(transport) + nic.gap;
     let round_trip = network.longest_rtt(frame, nic.ack_frame(transport) + nic.gap);
     let message = format!(
@@ -83,27 +86,50 @@ fn always_above(scenario: &Scenario, network: &Network) -> Option<Finding> {
     (timely.t_high < round_trip).then(|| Finding::new("transport.congestion.timely.t-high", message))
 }
 
-fn check_ndp(
+/// Checks a transport of messages by what it says of itself.
+fn check_messages(
     scenario: &Scenario,
-    ndp: &NdpConfig,
+    messages: &EndpointConfig,
     network: &Network,
     warnings: &mut Vec<Finding>,
 ) -> Result<(), Finding> {
-    ndp.check().map_err(|error| Finding::new(&format!("transport.ndp.{}", error.key), error.message))?;
+    let name = messages.name();
+    let of = |key: &str, message: String| Finding::new(&format!("transport.{name}.{key}"), message);
+    messages.check().map_err(|error| of(error.key, error.message))?;
+    check_own_priorities(scenario, messages)?;
+    if !messages.needs_trimming() {
+        return Ok(());
+    }
     let BufferConfig::Trimming(trimming) = scenario.switch.buffer else {
-        let message = "NDP needs switches that trim: write [switch.buffer.trimming], as the series \"ndp\" does";
+        let message = format!(
+            "{} needs switches that trim: write [switch.buffer.trimming], as the series \"{name}\" does",
+            name.to_uppercase()
+        );
         return Err(Finding::new("switch.buffer", message));
     };
     warnings.extend(control_behind_data(scenario, &trimming));
+    let Some((key, interval, window)) = messages.receiver_pace() else { return Ok(()) };
     let Scenario { nic, transport, .. } = scenario;
     let frame = nic.payload(transport) + nic.data_header(transport) + nic.gap;
-    let pull_rate = ndp.pull_interval.resolve(|| None).map_or(Rate::MAX, |interval| rate_of(frame, interval));
-    let window = ndp.initial_window.resolve(|| None).map_or(0, u64::from);
-    warnings.extend(pulled_beyond(network, &trimming, pull_rate, window).map(|beyond| {
+    let beyond = pulled_beyond(network, &trimming, rate_of(frame, interval), window);
+    warnings.extend(beyond.map(|beyond| {
         let interval = beyond.carried.time_for(frame);
-        let message = format!("{beyond}; give \"{interval}\", which then goes for all hosts");
-        Finding::new("transport.ndp.pull-interval", message)
+        of(key, format!("{beyond}; give \"{interval}\", which then goes for all hosts"))
     }));
+    Ok(())
+}
+
+/// Checks the priorities among which a transport chooses for each packet.
+fn check_own_priorities(scenario: &Scenario, messages: &EndpointConfig) -> Result<(), Finding> {
+    let Some(highest) = messages.priorities().checked_sub(1) else { return Ok(()) };
+    let (name, ack_class) = (messages.name(), scenario.nic.ack_class);
+    if ack_class < highest {
+        let message = format!(
+            "control packets (priority {ack_class}) wait behind data, to which {name} gives priorities up to {highest}; \
+             give {highest} or more"
+        );
+        return Err(Finding::new("nic.ack-class", message));
+    }
     Ok(())
 }
 
@@ -113,8 +139,11 @@ fn rate_of(frame: Bytes, interval: Duration) -> Rate {
     Rate::from_bps(u64::try_from(bits / u128::from(interval.as_ps().max(1))).unwrap_or(u64::MAX))
 }
 
-fn check_telemetry(scenario: &Scenario, network: &Network, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
-    let congestion = scenario.transport.congestion;
+fn check_telemetry(
+    congestion: &CongestionConfig,
+    network: &Network,
+    warnings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
     let (switches, most) = (network.longest().links - 1, MOST_SWITCHES as u32);
     if switches > most {
         let message = format!("telemetry of {switches} switches on the longest path has no room; it has for {most}");

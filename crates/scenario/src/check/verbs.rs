@@ -1,7 +1,7 @@
 //! Checks of RDMA applications.
 
 use selvedge_sim::ConfigError;
-use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_transport::{CongestionConfig, Scheme};
 
 use super::Finding;
 use crate::scenario::Scenario;
@@ -15,9 +15,11 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Finding> {
         let message = format!("\"{named}\" is what RDMA applications do and cannot speak TCP: leave it out");
         return Err(Finding::new("beside.workloads", message));
     }
-    let congestion = scenario.transport.congestion;
+    let rdma = scenario.transport.rdma();
+    let has_standard = rdma.is_some_and(|rdma| rdma.recovery.wire_id().is_none());
     if scenario.workload.verbs.0.iter().any(|verbs| verbs.operations.has_reads())
-        && matches!(scenario.transport.recovery, RecoveryConfig::GoBackN(_))
+        && has_standard
+        && let Some(congestion) = rdma.map(|rdma| rdma.congestion)
         && !matches!(congestion, CongestionConfig::None(_))
     {
         let message = "standard queue pairs answer Reads without congestion control: leave Reads out of [workload.verbs], or give a series without, or one with \"irn\" or \"melo\"";

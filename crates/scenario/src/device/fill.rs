@@ -1,6 +1,7 @@
 //! Values of a device in the place of defaults.
 
 use selvedge_document::KeyPath;
+use selvedge_transport::endpoint::EndpointConfig;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -32,7 +33,7 @@ pub(crate) fn fill(chosen: &Chosen, schema: &Json, table: &mut Table) -> Result<
 
 /// Chooses a device's loss recovery and congestion control in `transport`, where RDMA's are not chosen.
 pub(crate) fn choose(device: &Device, transport: &mut Table) {
-    if ["tcp", "eqds", "ndp"].into_iter().any(|other| transport.contains_key(other)) {
+    if ["tcp", "eqds"].iter().chain(EndpointConfig::NAMES).any(|other| transport.contains_key(*other)) {
         return;
     }
     for (role, scheme) in [("recovery", &device.recovery), ("congestion", &device.congestion)] {

@@ -45,7 +45,9 @@ fn shared(scenario: &Scenario) -> SharedBuffer {
 }
 
 fn dcqcn(series: &PlannedSeries) -> DcqcnConfig {
-    let CongestionConfig::Dcqcn(dcqcn) = series.transport.congestion else { panic!("{:?}", series.transport) };
+    let CongestionConfig::Dcqcn(dcqcn) = series.transport.rdma().expect("queue pairs").congestion else {
+        panic!("{:?}", series.transport)
+    };
     dcqcn
 }
 
@@ -168,24 +170,30 @@ fn a_device_can_be_named_by_a_series_a_case_or_an_argument() {
 #[test]
 fn where_nobody_chooses_a_scheme_the_nic_does() {
     let bare = resolved("nic.preset = 'connectx-7'\nswitch.preset = 'tomahawk-3'\n", None, &[]);
-    assert_eq!(bare.transport.recovery.name(), "go-back-n");
+    assert_eq!(bare.transport.rdma().expect("queue pairs").recovery.name(), "go-back-n");
     assert_eq!(dcqcn(&bare).defaults, Defaults::ConnectX);
     assert_eq!(bare.name, "go-back-n+pfc", "the series is called as what it is");
     // The scenario chooses loss recovery alone: the NIC adds congestion control.
     let irn = resolved("nic.preset = 'connectx-7'\ntransport.recovery.irn = {}\n", None, &[]);
-    assert_eq!(irn.transport.recovery.name(), "irn");
+    assert_eq!(irn.transport.rdma().expect("queue pairs").recovery.name(), "irn");
     assert_eq!(dcqcn(&irn).defaults, Defaults::ConnectX);
     // Presets of series leave no choice to the device.
     let roce = resolved("nic.preset = 'connectx-7'\n", Some("roce"), &[]);
-    assert_eq!(roce.transport.congestion.name(), "none");
+    assert_eq!(roce.transport.rdma().expect("queue pairs").congestion.name(), "none");
     let tcp = resolved("nic.preset = 'connectx-7'\ntransport.tcp = {}\n", None, &[]);
-    assert!(tcp.transport.tcp.is_some());
+    assert!(tcp.transport.tcp().copied().is_some());
     // No document states the loss recovery of this NIC: the default holds.
     let thor = resolved("nic.preset = 'thor-2'\n", None, &[]);
-    assert_eq!((thor.transport.recovery.name(), thor.transport.congestion.name()), ("irn", "dcqcn"));
+    assert_eq!(
+        (
+            thor.transport.rdma().expect("queue pairs").recovery.name(),
+            thor.transport.rdma().expect("queue pairs").congestion.name()
+        ),
+        ("irn", "dcqcn")
+    );
     // A value inside a kind that only the NIC chooses is applied.
     let rto = resolved("nic.preset = 'connectx-7'\n", None, &["transport.recovery.go-back-n.rto=3ms"]);
-    assert_eq!(rto.transport.recovery.name(), "go-back-n");
+    assert_eq!(rto.transport.rdma().expect("queue pairs").recovery.name(), "go-back-n");
 }
 
 #[test]

@@ -304,7 +304,7 @@ fn in_words_of_file(finding: Finding, scenario: &Scenario, library: &FileLibrary
 
 /// Returns a finding about an automatic credit that is too large because of long links, reworded to name the links.
 fn in_words_of_links(finding: Finding, scenario: &Scenario, network: &Network) -> Finding {
-    let is_auto = scenario.transport.eqds.is_some_and(|eqds| eqds.window == Setting::Auto);
+    let is_auto = scenario.transport.tunnels().is_some_and(|eqds| eqds.window == Setting::Auto);
     let longest = network.graph().links.iter().map(|link| link.delay).max();
     let Some(delay) = longest.filter(|_| is_auto && finding.key == "transport.eqds.window") else { return finding };
     let topology = toml::Value::try_from(&scenario.topology).expect("a topology can be written");

@@ -7,9 +7,7 @@
 use std::iter;
 
 use selvedge_sim::config::PfcConfig;
-use selvedge_transport::recovery::irn::Timeouts;
-use selvedge_transport::{RecoveryConfig, Scheme};
-use selvedge_units::Setting;
+use selvedge_transport::Scheme;
 
 use super::PlannedSeries;
 use super::builder::Builder;
@@ -28,10 +26,8 @@ impl PlannedSeries {
     pub fn apart_from_pfc(&self) -> u64 {
         let mut scenario = self.scenario.clone();
         scenario.switch.pfc = PfcConfig::default();
-        match &mut scenario.transport.recovery {
-            RecoveryConfig::GoBackN(config) => config.rto = Setting::Auto,
-            RecoveryConfig::Irn(config) => config.timeouts = Timeouts::Auto,
-            RecoveryConfig::Melo(config) => config.rto = Setting::Auto,
+        if let Some(rdma) = scenario.transport.rdma_mut() {
+            rdma.recovery.forget_pfc();
         }
         digest::of(written_values(&scenario).as_bytes())
     }
@@ -39,9 +35,8 @@ impl PlannedSeries {
     /// Returns which data packets RDMA's loss recovery acknowledges: "per-packet", "coalesced" or "none"; empty for
     /// other transports.
     pub fn acks(&self) -> &'static str {
-        let recovery = &self.scenario.transport.recovery;
+        let Some(recovery) = self.scenario.transport.recovery() else { return "" };
         match () {
-            () if !self.scenario.transport.is_rdma() => "",
             () if recovery.acknowledges_each() => "per-packet",
             () if recovery.acknowledges() => "coalesced",
             () => "none",

@@ -57,7 +57,8 @@ impl Rack {
     /// # Errors
     /// Returns the first part that cannot be built.
     pub fn fabric(&self, frame: Bytes, priorities: &[u8]) -> Result<(Parts, Vec<String>), ScenarioError> {
-        let mut all: BTreeSet<u8> = self.switch.priorities(&self.nic, None, &[]).into_iter().collect();
+        let transport = TransportConfig::default();
+        let mut all: BTreeSet<u8> = self.switch.priorities(&self.nic, &transport, None, &[]).into_iter().collect();
         all.extend(priorities);
         if all.len() > MOST_CLASSES {
             let many = all.len();
@@ -65,7 +66,6 @@ impl Rack {
                 format!("{many} priorities would have classes, with those of the file; at most {MOST_CLASSES} can");
             return Err(ScenarioError::argument("--priority", message));
         }
-        let transport = TransportConfig::default();
         let mtu = frame.saturating_sub(self.nic.data_header(&transport));
         let config = SimConfig {
             paths: Arc::clone(self.network.paths()),

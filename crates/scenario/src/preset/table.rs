@@ -1,7 +1,11 @@
 //! Meaning of the words of a preset's name.
 
+use std::sync::LazyLock;
+
+use selvedge_transport::endpoint::EndpointConfig;
+
 /// First word of a name: the scheme that moves packets.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scheme {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -19,12 +23,23 @@ pub(super) enum Engine {
     Tcp,
     /// EQDS, `[transport.eqds]`.
     Eqds,
-    /// NDP, `[transport.ndp]`.
-    Ndp,
+    /// A transport of messages, by its key in `[transport]`.
+    Messages(&'static str),
 }
 
-/// All schemes.
-pub(super) const SCHEMES: &[Scheme] = &[
+/// All schemes: those of the list, and the transports of messages of their registry.
+pub(super) static SCHEMES: LazyLock<Vec<Scheme>> = LazyLock::new(|| {
+    let names = EndpointConfig::NAMES.iter().zip(EndpointConfig::ABOUTS);
+    let of = |(name, about): (&&'static str, &&'static str)| Scheme {
+        name,
+        about: about.trim_end_matches('.'),
+        engine: Engine::Messages(name),
+        netrt: false,
+    };
+    LISTED.iter().copied().chain(names.map(of)).collect()
+});
+
+const LISTED: &[Scheme] = &[
     Scheme {
         name: "irn",
         about: "selective retransmission, BDP-FC (IRN)",
@@ -56,12 +71,6 @@ pub(super) const SCHEMES: &[Scheme] = &[
         engine: Engine::Eqds,
         netrt: false,
     },
-    Scheme {
-        name: NDP,
-        about: "NDP: receivers pull, switches trim, packets spread over paths",
-        engine: Engine::Ndp,
-        netrt: false,
-    },
 ];
 
 const GO_BACK_N: Engine = Engine::Recovery("go-back-n");
@@ -69,8 +78,6 @@ const GO_BACK_N: Engine = Engine::Recovery("go-back-n");
 pub(super) const TCP: &str = "tcp";
 /// Name of EQDS, and its key in `[transport]`.
 pub(super) const EQDS: &str = "eqds";
-/// Name of NDP, and its key in `[transport]`.
-pub(super) const NDP: &str = "ndp";
 
 /// Schemes under other names.
 pub(super) const ALIASES: &[(&str, &str)] = &[("mptcp", "tcp+multipath"), ("roce-baseline", "roce+baseline")];

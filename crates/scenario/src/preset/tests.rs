@@ -20,7 +20,7 @@ fn scheme(name: &str) -> &'static Scheme {
 /// Checks that all names in the tables exist: otherwise a typing error in a line would only show when the line is used.
 #[test]
 fn the_tables_name_what_exists() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.iter() {
         let Engine::Recovery(key) = scheme.engine else { continue };
         assert!(RecoveryConfig::NAMES.contains(&key), "{key}");
     }

@@ -40,7 +40,7 @@ fn the_default_case_resolves_to_the_papers_numbers() {
 
     // 24 us and six inputs of 240 KB at 40 Gb/s.
     let rto_high = Duration::from_us(312);
-    let recovery = |index: usize| plan.series[index].scenario.transport.recovery;
+    let recovery = |index: usize| plan.series[index].scenario.transport.rdma().expect("queue pairs").recovery;
     let RecoveryConfig::Irn(irn) = recovery(0) else { panic!("expected IRN") };
     assert_eq!(irn.rto_high, Setting::Value(rto_high));
     assert_eq!(irn.bdp_cap, Setting::Value(111), "120,000 B in frames of 1086 B, rounded up");
@@ -97,7 +97,7 @@ sizes = "cdf:web-search"
     let irn = &once.series[0];
     assert_eq!((irn.network.line_rate(), irn.network.bdp().bytes), (Rate::from_gbps(100), Bytes::from_kb(100)));
     // 100 KB and 25 KB of 1,086 bytes each, and the gap.
-    let cap = |transport: &TransportConfig| match transport.recovery {
+    let cap = |transport: &TransportConfig| match transport.rdma().expect("queue pairs").recovery {
         RecoveryConfig::Irn(irn) => irn.bdp_cap,
         other => panic!("{}", other.name()),
     };
@@ -139,7 +139,9 @@ fn telemetry_is_counted_once_where_paths_hold_few_frames() {
     let text = NO_SWITCH.replace("100ms", "100ns");
     let plan =
         plan(&text, &Changes { series: Some("irn+hpcc".into()), ..Changes::default() }).expect("the scenario is valid");
-    let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.congestion else { panic!("expected HPCC") };
+    let CongestionConfig::Hpcc(hpcc) = plan.series[0].transport.rdma().expect("queue pairs").congestion else {
+        panic!("expected HPCC")
+    };
     let Setting::Value(base_rtt) = hpcc.base_rtt else { panic!("base-rtt is not resolved") };
     // A frame there, its answer, and a frame; each with 42 bytes of telemetry and a gap of 20.
     let rate = Rate::from_gbps(1);
@@ -190,7 +192,7 @@ fn tcp_beside_rdma_keeps_its_tunnels() {
     let eqif_of = |more: &str| {
         let text = extended(&format!("[transport.eqds.eqif.tcp]\nlimit = 2\n{more}[[series]]\npreset = 'roce+eqds'\n"));
         let plan = plan(&text, &Changes::default()).expect("the scenario is valid");
-        let tunnels = plan.series[0].scenario.transport.eqds.expect("tunnels");
+        let tunnels = plan.series[0].scenario.transport.tunnels().copied().expect("tunnels");
         tunnels.eqif.tcp.map(|eqif| eqif.limit())
     };
     assert_eq!(eqif_of("[beside]\nworkloads = ['poisson']\n"), Some(2));

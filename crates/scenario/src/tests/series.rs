@@ -17,7 +17,7 @@ fn series_replace_and_never_merge() {
          [[series]]\nname = 'slow'\nset.'transport.recovery.irn.rto-low' = '300us'\n"
     );
     let plan = plan(&text, &Changes::default()).expect("the scenario is valid");
-    let rto_low = |index: usize| match plan.series[index].scenario.transport.recovery {
+    let rto_low = |index: usize| match plan.series[index].scenario.transport.rdma().expect("queue pairs").recovery {
         RecoveryConfig::Irn(irn) => irn.rto_low,
         other => panic!("{}", other.name()),
     };
@@ -61,9 +61,9 @@ fn tcp_and_rdma_stand_beside_each_other() {
     let plan = plan(&base, &changes).expect("the scenario is valid");
     let transport = |index: usize| plan.series[index].scenario.transport;
     assert_eq!((transport(0).recovery_name(), transport(0).congestion_name()), ("tcp", "new-reno"));
-    assert_eq!((transport(1).recovery_name(), transport(1).tcp), ("irn", None));
+    assert_eq!((transport(1).recovery_name(), transport(1).tcp().copied()), ("irn", None));
     assert_eq!(transport(2).congestion_name(), "dctcp");
-    let tcp = transport(0).tcp.expect("TCP");
+    let tcp = *transport(0).tcp().expect("TCP");
     assert_eq!((tcp.min_rto, tcp.mss), (Setting::Value(Duration::from_ms(1)), Setting::Value(Bytes::new(1_024))));
     // DCTCP comes with switches that mark: above four fifths of 40 Gb/s times 24 us and the time that a frame and an
     // answer take on six links each, in whole frames of 1,094 bytes.
@@ -103,7 +103,9 @@ fn every_series_runs_in_every_case() {
     let names: Vec<&str> = once.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["calm: irn", "calm: roce+pfc", "calm: irn+pfc", "patient: irn", "patient: roce+pfc"]);
     assert_eq!(once.series[0].workloads[0].load, Some(0.3));
-    let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.recovery else { panic!("expected IRN") };
+    let RecoveryConfig::Irn(irn) = once.series[3].scenario.transport.rdma().expect("queue pairs").recovery else {
+        panic!("expected IRN")
+    };
     assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(300)));
     // Equal runs have equal digests, whatever their series are called; others have not.
     let digests: Vec<u64> = once.series.iter().map(crate::PlannedSeries::digest).collect();

@@ -14,7 +14,7 @@ fn sets_reach_the_series_that_they_fit() {
     assert_eq!(plan.seeds, [7]);
     for series in &plan.series {
         assert_eq!(series.workloads[0].load, Some(0.3));
-        if let RecoveryConfig::Irn(irn) = series.scenario.transport.recovery {
+        if let RecoveryConfig::Irn(irn) = series.scenario.transport.rdma().expect("queue pairs").recovery {
             assert_eq!(irn.rto_low, Setting::Value(Duration::from_us(50)));
         }
     }
@@ -51,7 +51,7 @@ fn sets_of_tunnels_reach_the_series_that_have_them() {
     let sets = with_sets(&["transport.eqds.paths=4"]);
     let planned = plan(&extended(""), &Changes { series: Some("irn,eqds".into()), ..sets.clone() })
         .expect("the scenario is valid");
-    let paths = |index: usize| planned.series[index].transport.eqds.map(|eqds| eqds.paths);
+    let paths = |index: usize| planned.series[index].transport.tunnels().copied().map(|eqds| eqds.paths);
     assert_eq!([paths(0), paths(1)], [None, Some(4)]);
     let none = plan(&extended(""), &Changes { series: Some("irn".into()), ..sets }).expect_err("no series has them");
     assert!(none.to_string().contains("transport is \"recovery\" here, not \"eqds\""), "{none}");
@@ -77,7 +77,7 @@ fn the_command_line_chooses_series_and_seeds() {
     let plan = Plan::built_in(&changes).expect("the scenario is valid");
     let names: Vec<&str> = plan.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["roce", "irn+fixed+pfc"]);
-    assert_eq!(plan.series[1].scenario.transport.congestion.name(), "fixed");
+    assert_eq!(plan.series[1].scenario.transport.rdma().expect("queue pairs").congestion.name(), "fixed");
     let [warning] = &plan.warnings[..] else { panic!("one: {:?}", plan.warnings) };
     assert!(warning.contains("fixed.window") && warning.contains("nothing is limited"), "{warning}");
     let points: Vec<Point> = plan.points().collect();

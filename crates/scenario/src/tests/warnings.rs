@@ -116,7 +116,7 @@ fn tcp_beside_tcp_has_settings_of_its_own() {
     let PlannedSeries { scenario, transport, .. } = &plan.series[0];
     let beside = scenario.beside.as_ref().map(|beside| beside.tcp.min_rto);
     let ms = |ms| Setting::Value(Duration::from_ms(ms));
-    assert_eq!((beside, transport.tcp.map(|tcp| tcp.min_rto)), (Some(ms(1)), Some(ms(2))));
+    assert_eq!((beside, transport.tcp().copied().map(|tcp| tcp.min_rto)), (Some(ms(1)), Some(ms(2))));
 }
 
 #[test]

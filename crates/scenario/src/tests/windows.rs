@@ -2,6 +2,7 @@
 
 use selvedge_sim::config::{BufferConfig, TransportConfig};
 use selvedge_transport::CongestionConfig;
+use selvedge_transport::endpoint::EndpointConfig;
 use selvedge_transport::recovery::RecoveryConfig;
 use selvedge_transport::recovery::irn::Rto;
 use selvedge_units::{Bytes, Duration, HostId, Rate, Setting};
@@ -27,7 +28,7 @@ size = "100KB"
     let timeouts = |text: &str, modifier: &str| {
         let series = Some(format!("irn{modifier},irn+go-back-n{modifier}"));
         let plan = plan(text, &Changes { series, ..with_sets(&["measure.middle=1"]) }).expect("the scenario is valid");
-        let [irn, go_back_n] = [0, 1].map(|at| plan.series[at].transport.recovery);
+        let [irn, go_back_n] = [0, 1].map(|at| plan.series[at].transport.rdma().expect("queue pairs").recovery);
         let (RecoveryConfig::Irn(irn), RecoveryConfig::GoBackN(other)) = (irn, go_back_n) else { panic!("{text}") };
         assert_eq!(irn.rto_low_packets, other.rto_low_packets);
         ([irn.rto_low, irn.rto_high], [other.rto_low, other.rto])
@@ -65,7 +66,9 @@ size = "1MB"
         let plan =
             plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("the scenario is valid");
         let series = &plan.series[0];
-        let RecoveryConfig::Irn(irn) = series.transport.recovery else { panic!("expected IRN") };
+        let RecoveryConfig::Irn(irn) = series.transport.rdma().expect("queue pairs").recovery else {
+            panic!("expected IRN")
+        };
         let BufferConfig::InputQueued(selvedge_sim::config::InputQueued { per_port: Setting::Value(room), .. }) =
             series.scenario.switch.buffer
         else {
@@ -107,7 +110,9 @@ size = "1MB"
         );
         let plan =
             plan(&text, &Changes { series: Some("irn".into()), ..Changes::default() }).expect("the scenario is valid");
-        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("expected IRN") };
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.rdma().expect("queue pairs").recovery else {
+            panic!("expected IRN")
+        };
         let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved timeout");
         (value(irn.rto_low), value(irn.rto_high), irn.bdp_cap)
     };
@@ -148,7 +153,7 @@ sizes = "cdf:web-search"
         assert_eq!((first.transport, &first.transports), (last.transport, &last.transports), "{}", first.name);
     }
     let irn = &last.series[0];
-    let cap = |transport: &TransportConfig| match transport.recovery {
+    let cap = |transport: &TransportConfig| match transport.rdma().expect("queue pairs").recovery {
         RecoveryConfig::Irn(irn) => irn.bdp_cap,
         other => panic!("{}", other.name()),
     };
@@ -192,12 +197,13 @@ workloads = ["incast"]
             let network = &series.network;
             let beside = series.scenario.beside.as_ref().map(|beside| (network.slowest_line_rate(), beside.tcp));
             let own = [(network.line_rate(), series.transport)].into_iter().chain(series.transports.iter().copied());
-            let stacks = own.filter_map(|(rate, transport)| Some((rate, transport.tcp?)));
-            let stacks: Vec<_> = if series.transport.tcp.is_some() { stacks.collect() } else { Vec::from_iter(beside) };
+            let stacks = own.filter_map(|(rate, transport)| Some((rate, *transport.tcp()?)));
+            let stacks: Vec<_> =
+                if series.transport.tcp().copied().is_some() { stacks.collect() } else { Vec::from_iter(beside) };
             let value = |setting: Setting<Duration>| setting.resolve(|| None).expect("a resolved setting");
             let delay = stacks.iter().map(|(_, tcp)| value(tcp.delayed_ack)).max().expect("TCP");
             // Through tunnels that do not burst, both wait for credit.
-            let trips = if series.transport.eqds.is_some() { 3 } else { 1 };
+            let trips = if series.transport.tunnels().copied().is_some() { 3 } else { 1 };
             for (rate, tcp) in stacks {
                 let [packet, answer] = [1_000 + 78 + 20, 78 + 20].map(Bytes::new);
                 let rtt = network.longest_rtt_from(rate, packet, answer) * trips;
@@ -246,7 +252,9 @@ fn windows_of_short_links_count_serialisation() {
     ] {
         let plan = plan(text, &Changes { series: Some(series.into()), ..with_sets(&["stop.flows=10"]) })
             .expect("the scenario is valid");
-        let RecoveryConfig::Irn(irn) = plan.series[0].transport.recovery else { panic!("{series}") };
+        let RecoveryConfig::Irn(irn) = plan.series[0].transport.rdma().expect("queue pairs").recovery else {
+            panic!("{series}")
+        };
         assert_eq!(irn.bdp_cap, Setting::Value(expected as u32), "{series}");
     }
 }
@@ -306,7 +314,7 @@ fn timeouts_of_tcp_count_what_waits_in_eqifs() {
     let min_rto = |limit: &str| {
         let changes = Changes { series: Some("tcp+eqds".into()), ..with_sets(&[limit]) };
         let plan = plan(&extended(""), &changes).expect("a valid scenario");
-        let tcp = plan.series[0].transport.tcp.expect("a TCP transport");
+        let tcp = plan.series[0].transport.tcp().copied().expect("a TCP transport");
         tcp.min_rto.resolve(|| None).expect("a resolved timeout")
     };
     let of = |limit: u32| min_rto(&format!("transport.eqds.eqif.tcp.limit={limit}"));
@@ -319,7 +327,7 @@ fn timeouts_have_an_end_where_buffers_have_none() {
     let rto_high = |series: &str, sets: &[&str]| {
         let plan =
             plan(&extended(""), &Changes { series: Some(series.into()), ..with_sets(sets) }).expect("a valid scenario");
-        match plan.series[0].transport.recovery {
+        match plan.series[0].transport.rdma().expect("queue pairs").recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high.resolve(|| None).expect("a time"),
             _ => panic!("expected IRN"),
         }
@@ -335,7 +343,7 @@ fn timeouts_are_longer_than_the_round_trip_where_nothing_waits_in_switches() {
     let changes = Changes { series: Some("irn,roce,melo".into()), ..Changes::default() };
     let plan = plan(NO_SWITCH, &changes).expect("a valid scenario");
     for series in &plan.series {
-        let rto = match series.transport.recovery {
+        let rto = match series.transport.rdma().expect("queue pairs").recovery {
             RecoveryConfig::Irn(irn) => irn.rto_high,
             RecoveryConfig::GoBackN(go_back_n) => go_back_n.rto,
             RecoveryConfig::Melo(melo) => melo.rto,
@@ -353,7 +361,9 @@ fn a_dynamic_timeout_begins_within_its_own_limits() {
         let changes =
             Changes { series: Some("irn+dynamic-rto".into()), sets: vec![rto_high(high)], ..Changes::default() };
         let planned = plan(&extended(""), &changes).expect("the scenario is valid");
-        let RecoveryConfig::Irn(irn) = planned.series[0].transport.recovery else { panic!("expected IRN") };
+        let RecoveryConfig::Irn(irn) = planned.series[0].transport.rdma().expect("queue pairs").recovery else {
+            panic!("expected IRN")
+        };
         let Rto::Dynamic(dynamic) = irn.rto else { panic!("expected a dynamic RTO") };
         (dynamic.initial, dynamic.max)
     };
@@ -398,7 +408,7 @@ fn neighbours_know_nothing_of_a_long_link_elsewhere() {
         let changes = Changes { series: Some(series.into()), ..with_sets(sets) };
         plan(FAR_APART, &changes).expect("the scenario is valid").series.remove(0)
     };
-    let cap = |transport: TransportConfig| match transport.recovery {
+    let cap = |transport: TransportConfig| match transport.rdma().expect("queue pairs").recovery {
         RecoveryConfig::Irn(irn) => irn.bdp_cap.resolve(|| None).expect("a cap"),
         other => panic!("{}", other.name()),
     };
@@ -412,7 +422,7 @@ fn neighbours_know_nothing_of_a_long_link_elsewhere() {
     let irn = planned(&["auto='longest-path'"], "irn");
     assert_eq!([(0, 1), (0, 2), (0, 3)].map(|(src, dst)| cap(between(&irn, src, dst))), [2_349; 3]);
     let hpcc = planned(&[], "irn+hpcc");
-    let base_rtt = |transport: TransportConfig| match transport.congestion {
+    let base_rtt = |transport: TransportConfig| match transport.rdma().expect("queue pairs").congestion {
         CongestionConfig::Hpcc(hpcc) => hpcc.base_rtt.resolve(|| None).expect("a time"),
         other => panic!("{}", other.name()),
     };
@@ -420,11 +430,14 @@ fn neighbours_know_nothing_of_a_long_link_elsewhere() {
     assert!(near > Duration::from_us(4) && near < Duration::from_us(5), "{near}");
     assert!(far > Duration::from_us(204) && far < Duration::from_us(205), "{far}");
     let tcp = planned(&[], "tcp");
-    let [near, far] = [(0, 1), (0, 2)].map(|(src, dst)| between(&tcp, src, dst).tcp.expect("TCP"));
+    let [near, far] = [(0, 1), (0, 2)].map(|(src, dst)| *between(&tcp, src, dst).tcp().expect("TCP"));
     assert_eq!(near.receive_buffer, Setting::Value(Bytes::from_kb(400)));
     assert_eq!(far.receive_buffer, Setting::Value(Bytes::from_kb(8 * 2_550)));
     let ndp = planned(&[], "ndp");
-    let window = |transport: TransportConfig| transport.ndp.expect("NDP").initial_window.resolve(|| None);
+    let window = |transport: TransportConfig| {
+        let Some(EndpointConfig::Ndp(ndp)) = transport.messages() else { panic!("{transport:?}") };
+        ndp.initial_window.resolve(|| None)
+    };
     let [near, far] = [(0, 1), (0, 2)].map(|(src, dst)| window(between(&ndp, src, dst)).expect("a window"));
     assert!(near < 70 && far > 2_300, "{near} {far}");
 }

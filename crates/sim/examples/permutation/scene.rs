@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use selvedge_sim::config::{
-    BufferConfig, InputQueued, NicConfig, PathTransports, Stop, SwitchConfig, TransportConfig, Trimming,
+    BufferConfig, InputQueued, NicConfig, PathTransports, RdmaConfig, Stop, SwitchConfig, TransportConfig, Trimming,
 };
 use selvedge_sim::topology::{FatTree, LinkConfig, Paths};
 use selvedge_sim::workload::{Many, Measure, Permutation, WorkloadConfig};
@@ -69,13 +69,13 @@ pub(crate) fn permutation(k: u32, size: Bytes, series: Series) -> Result<SimConf
     } else {
         BufferConfig::InputQueued(InputQueued { per_port: Setting::Value(room), ..InputQueued::default() })
     };
-    let mut transport = match series {
+    let mut transport: TransportConfig = match series {
         Series::RocePfc => {
             let recovery = GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() }.into();
-            TransportConfig { recovery, ..TransportConfig::default() }
+            RdmaConfig { recovery, ..RdmaConfig::default() }.into()
         }
-        Series::Irn => TransportConfig { recovery: IrnConfig::default().into(), ..TransportConfig::default() },
-        Series::Eqds => TransportConfig { eqds: Some(EqdsConfig::default()), ..TransportConfig::default() },
+        Series::Irn => RdmaConfig { recovery: IrnConfig::default().into(), ..RdmaConfig::default() }.into(),
+        Series::Eqds => EqdsConfig::default().into(),
     };
     // All inputs of a switch may be full for one output.
     let congested_rtt = round_trip + rate.time_for(room) * u64::from(k);

@@ -18,7 +18,7 @@ pub use selvedge_transport::netrt::NetRtConfig;
 use selvedge_units::{Bytes, Duration, Rate};
 use serde::{Deserialize, Serialize};
 pub use switch::{EcnConfig, LinkHeadroom, PfcConfig, SwitchConfig};
-pub use transport::TransportConfig;
+pub use transport::{RdmaConfig, Stack, TransportConfig, TunnelledConfig};
 
 use crate::beside::Beside;
 use crate::error::{ConfigError, Library};

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use selvedge_nic::WireFormat;
+use selvedge_transport::Tuning;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Setting, Skew};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
@@ -130,8 +130,8 @@ impl NicConfig {
         if let Some(eqds) = transport.native() {
             return eqds.data_header();
         }
-        match &transport.tcp {
-            None => self.header + transport.recovery.extra_header() + transport.congestion.extra_header(),
+        match transport.tcp() {
+            None => self.header + transport.extra_header(),
             Some(tcp) => Header::ETHERNET_IPV4 + Bytes::new(tcp.header()),
         }
     }
@@ -202,8 +202,8 @@ impl NicConfig {
     }
     /// Returns the payload of a full packet.
     pub fn payload(&self, transport: &TransportConfig) -> Bytes {
-        match transport.tcp {
-            Some(TcpConfig { mss: Setting::Value(mss), .. }) => mss,
+        match transport.tcp() {
+            Some(TcpConfig { mss: Setting::Value(mss), .. }) => *mss,
             _ => self.mtu,
         }
     }
@@ -212,15 +212,15 @@ impl NicConfig {
         if let Some(eqds) = transport.native() {
             return eqds.answer_frame();
         }
-        match transport.tcp {
-            None => self.ack_frame + transport.congestion.extra_header(),
+        match transport.tcp() {
+            None => self.ack_frame + transport.congestion().map(Tuning::extra_header).unwrap_or_default(),
             Some(_) => self.data_header(transport).max(Header::MINIMUM_FRAME),
         }
     }
     /// Returns how payload becomes what a link carries.
     pub fn framing(&self, transport: &TransportConfig) -> Framing {
         // Only TCP segments are padded.
-        let least = if transport.tcp.is_some() { Header::MINIMUM_FRAME + self.gap } else { Bytes::ZERO };
+        let least = if transport.tcp().is_some() { Header::MINIMUM_FRAME + self.gap } else { Bytes::ZERO };
         Framing { mtu: self.payload(transport), overhead: self.data_header(transport) + self.gap, least }
     }
 }

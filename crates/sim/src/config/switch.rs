@@ -9,7 +9,7 @@ use selvedge_units::{Bytes, Chance, Duration, Rate, Setting, Toggle};
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
 
-use super::{BalancingConfig, BufferConfig, NicConfig};
+use super::{BalancingConfig, BufferConfig, NicConfig, TransportConfig};
 use crate::beside::Beside;
 use crate::workload::WorkloadSummary;
 
@@ -163,22 +163,33 @@ impl SwitchConfig {
     pub fn data_priorities(
         &self,
         nic: &NicConfig,
+        transport: &TransportConfig,
         beside: Option<&Beside>,
         workloads: &[WorkloadSummary],
     ) -> BTreeSet<u8> {
         let asked = workloads.iter().flat_map(|workload| workload.priorities.iter().copied());
-        asked.chain([nic.data_class]).chain(beside.and_then(|beside| beside.class)).collect()
+        let own = match transport.priorities() {
+            0 => nic.data_class..=nic.data_class,
+            chosen => 0..=chosen - 1,
+        };
+        asked.chain(own).chain(beside.and_then(|beside| beside.class)).collect()
     }
     /// Returns the priorities that these NICs, workloads and the switches themselves use, lowest first: packets carry
     /// positions in this list as classes.
-    pub fn priorities(&self, nic: &NicConfig, beside: Option<&Beside>, workloads: &[WorkloadSummary]) -> Vec<u8> {
+    pub fn priorities(
+        &self,
+        nic: &NicConfig,
+        transport: &TransportConfig,
+        beside: Option<&Beside>,
+        workloads: &[WorkloadSummary],
+    ) -> Vec<u8> {
         let answers = [nic.ack_class, nic.cnp_class];
         let headers = match self.buffer {
             BufferConfig::Trimming(trimming) => Some(trimming.header_class),
             BufferConfig::InputQueued(_) | BufferConfig::SharedBuffer(_) | BufferConfig::FairQueued(_) => None,
         };
         let netrt = self.netrt.enabled.then_some(self.netrt.priority);
-        let mut priorities = self.data_priorities(nic, beside, workloads);
+        let mut priorities = self.data_priorities(nic, transport, beside, workloads);
         priorities.extend(answers.into_iter().chain(headers).chain(netrt));
         priorities.into_iter().collect()
     }

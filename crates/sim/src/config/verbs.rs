@@ -2,10 +2,10 @@
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_nic::{ConnectionParams, VerbsParams};
-use selvedge_transport::{CongestionConfig, RecoveryConfig, WIDEST_WINDOW};
+use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, Tuning, WIDEST_WINDOW};
 use selvedge_units::{Duration, Rate, Setting};
 
-use super::{NicConfig, TransportConfig};
+use super::{NicConfig, RdmaConfig, TransportConfig};
 use crate::ConfigError;
 use crate::workload::Posting;
 
@@ -20,15 +20,15 @@ impl TransportConfig {
     /// A transport without queue pairs, with a congestion control that queue pairs of applications cannot have, or an
     /// MTU that InfiniBand does not define. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
-        if !self.is_rdma() {
+        let Some(RdmaConfig { recovery, congestion }) = self.rdma() else {
             let message = format!(
                 "applications that use verbs need queue pairs, and {} has none: give series as \"irn\", \"melo\", \"roce\", \"roce+pfc\" or \"roce+dcqcn+eqds\", or leave [workload.verbs] out",
                 self.recovery_name()
             );
             return Err(ConfigError::new("transport", message));
-        }
-        if let Err(message) = controls(&self.recovery, &self.congestion) {
-            return Err(ConfigError::new(&format!("transport.congestion.{}", self.congestion.name()), message));
+        };
+        if let Err(message) = controls(recovery, congestion) {
+            return Err(ConfigError::new(&format!("transport.congestion.{}", congestion.name()), message));
         }
         if !matches!(nic.mtu.get(), 256 | 512 | 1_024 | 2_048 | 4_096) {
             let message = format!(
@@ -37,13 +37,11 @@ impl TransportConfig {
             );
             return Err(ConfigError::new("nic.mtu", message));
         }
-        let window = match &self.recovery {
-            RecoveryConfig::GoBackN(config) => config.bdp_cap.resolve(|| None).unwrap_or(WIDEST_WINDOW as u32),
-            RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => 1,
-        };
+        let capped = recovery.wire_id().is_none().then(|| recovery.bdp_cap().resolve(|| None));
+        let window = capped.map_or(1, |cap| cap.unwrap_or(WIDEST_WINDOW as u32));
         let overhead = nic.framing(self).overhead;
         let format = nic.verbs_headers.into();
-        Ok(VerbsParams { recovery: self.recovery, congestion: self.congestion, overhead, window, class, format })
+        Ok(VerbsParams { recovery: *recovery, congestion: *congestion, overhead, window, class, format })
     }
 }
 
@@ -52,15 +50,15 @@ impl TransportConfig {
 /// # Errors
 /// The congestion control cannot be used; the message says why.
 fn controls(recovery: &RecoveryConfig, congestion: &CongestionConfig) -> Result<(), &'static str> {
-    use CongestionConfig::{Aimd, Dcqcn, Dctcp, Fixed, Hpcc, None, Swift, Timely};
-    let is_standard = matches!(recovery, RecoveryConfig::GoBackN(_));
-    match congestion {
-        Hpcc(_) => Err("packets of [workload.verbs] carry no telemetry: give another, or none"),
-        Dctcp(_) | Swift(_) | Timely(_) if is_standard => Err(
-            "acknowledgements of standard queue pairs carry neither time stamps nor marks: give dcqcn, aimd, fixed or none, or a series with \"irn\" or \"melo\"",
-        ),
-        None(_) | Aimd(_) | Dcqcn(_) | Dctcp(_) | Fixed(_) | Swift(_) | Timely(_) => Ok(()),
+    if congestion.needs().telemetry {
+        return Err("packets of [workload.verbs] carry no telemetry: give another, or none");
     }
+    if recovery.wire_id().is_none() && congestion.reads_acks() {
+        return Err(
+            "acknowledgements of standard queue pairs carry neither time stamps nor marks: give dcqcn, aimd, fixed or none, or a series with \"irn\" or \"melo\"",
+        );
+    }
+    Ok(())
 }
 
 impl TransportConfig {
@@ -72,7 +70,7 @@ impl TransportConfig {
             send_requests: limits.depth,
             receive_requests: limits.receives,
             reads: limits.reads,
-            timeout: timeout_code(&self.recovery, limits.timeout, slowest.time_for(posting.outstanding())),
+            timeout: timeout_code(self.recovery(), limits.timeout, slowest.time_for(posting.outstanding())),
             retries: limits.retries,
             options: QpOptions { credits: limits.credits, ..QpOptions::default() },
         }
@@ -82,11 +80,12 @@ impl TransportConfig {
 /// Returns the code of a queue pair's timeout (InfiniBand architecture, volume 1, section 9.9.2.3): the exponent of two
 /// that multiplies 4.096 us; 0 is no timeout. `outstanding` is the time that the link takes for everything the queue
 /// pair may have outstanding.
-fn timeout_code(recovery: &RecoveryConfig, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
-    let rto = match recovery {
-        RecoveryConfig::GoBackN(config) => config.rto.resolve(|| None).map(|rto| rto.saturating_add(outstanding)),
-        RecoveryConfig::Irn(_) | RecoveryConfig::Melo(_) => return wanted.resolve(|| None).map_or(USUAL_TIMEOUT, code),
-    };
+fn timeout_code(recovery: Option<&RecoveryConfig>, wanted: Setting<Duration>, outstanding: Duration) -> u8 {
+    if recovery.is_none_or(|recovery| recovery.wire_id().is_some()) {
+        return wanted.resolve(|| None).map_or(USUAL_TIMEOUT, code);
+    }
+    let rto = recovery.map(Scheme::longest_timeout).filter(|rto| !rto.is_zero());
+    let rto = rto.map(|rto| rto.saturating_add(outstanding));
     wanted.resolve(|| rto).map_or(0, code)
 }
 

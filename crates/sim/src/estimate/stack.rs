@@ -1,6 +1,7 @@
 //! Packets that carry a workload's payload, and the answers to these packets.
 
 use selvedge_transport::Scheme;
+use selvedge_transport::endpoint::EndpointSettings;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_units::{Bytes, Setting};
 
@@ -43,21 +44,17 @@ impl Stack {
         if transport.native().is_some() {
             return Self { framing, answers: EQDS_ANSWERS, per_flow: 1.0, memory: EQDS_FLOW, window: None };
         }
-        if transport.ndp.is_some() {
-            // The answers are an acknowledgement and a pull.
-            return Self { framing, answers: 2.0, per_flow: 0.0, memory: RDMA_FLOW, window: None };
+        if let Some(messages) = transport.messages() {
+            return Self { framing, answers: messages.answers(), per_flow: 0.0, memory: RDMA_FLOW, window: None };
         }
-        let stack = match &transport.tcp {
-            Some(tcp) => Self::tcp(tcp, framing),
-            None => {
-                let cap = match transport.recovery {
-                    selvedge_transport::RecoveryConfig::Irn(irn) => irn.bdp_cap,
-                    selvedge_transport::RecoveryConfig::GoBackN(roce) => roce.bdp_cap,
-                    selvedge_transport::RecoveryConfig::Melo(melo) => melo.bdp_cap,
-                };
+        let stack = match (transport.tcp(), transport.recovery()) {
+            (Some(tcp), _) => Self::tcp(tcp, framing),
+            (None, None) => Self { framing, answers: 0.0, per_flow: 0.0, memory: RDMA_FLOW, window: None },
+            (None, Some(recovery)) => {
+                let cap = recovery.bdp_cap();
                 let window = if let Setting::Value(packets) = cap { Some(f64::from(packets)) } else { None };
                 // Coalesced acknowledgements are one for each message, and few others.
-                let (answers, per_flow) = match &transport.recovery {
+                let (answers, per_flow) = match recovery {
                     recovery if recovery.acknowledges_each() => (1.0, 0.0),
                     recovery if recovery.acknowledges() => (0.0, 1.0),
                     _ => (0.0, 0.0),

@@ -152,7 +152,7 @@ impl<const RECORDED: bool> Packets for Edge<RECORDED> {
                 let psns = if packet.slot == REQUESTS {
                     let headers = self.records.headers(slot);
                     let length = headers.reth.map_or(0, |reth| reth.length);
-                    psns(headers.bth.opcode, length, u32::from(self.fabric.nic.mtu))
+                    psns(headers.bth.opcode, length, u32::from(self.fabric.nic.frames.mtu))
                 } else {
                     Some(1)
                 };

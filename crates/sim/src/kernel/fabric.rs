@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::{Carrier, NicParams};
+use selvedge_nic::{Carrier, FlowParams, NicParams};
 use selvedge_switch::descriptor::Attachment;
+use selvedge_transport::endpoint::EndpointSettings;
 use selvedge_units::{Duration, HostId};
 
 use super::schedule::WindowSchedule;
@@ -63,7 +64,7 @@ impl FabricParams {
     }
     /// Returns whether the hashes of packets identify paths rather than flows.
     pub(crate) fn senders_choose_ways(&self) -> bool {
-        self.nic.eqds.is_some() || self.nic.ndp.is_some()
+        self.nic.eqds.is_some() || matches!(&self.nic.flows, FlowParams::Messages(messages) if messages.chooses_paths())
     }
     /// Returns the parameters at its beginning of a flow between these hosts; `own` are those of the NIC.
     pub(crate) fn flow_params<'a>(&'a self, own: &'a NicParams, src: HostId, dst: HostId) -> &'a NicParams {

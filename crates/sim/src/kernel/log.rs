@@ -137,7 +137,8 @@ impl Followed {
 pub(crate) fn pair_of(packet: &Packet) -> Option<QueuePair> {
     match packet.repr {
         Repr::Data(_) | Repr::EqdsData(_) => Some((packet.src, packet.qp)),
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => {
+        Repr::Control(control) if control.to_receiver => Some((packet.src, packet.qp)),
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Control(_) | Repr::EqdsControl(_) => {
             Some((packet.dst, packet.qp))
         }
         Repr::Pause(_) => None,

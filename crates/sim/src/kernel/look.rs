@@ -14,6 +14,7 @@
 
 use std::ops::Deref;
 
+use selvedge_nic::Carrier;
 use selvedge_nic::{Received, Standing};
 use selvedge_switch::descriptor::{Descriptor, Slot};
 use selvedge_switch::port::{Egress, of_bits};
@@ -238,8 +239,10 @@ impl Scan {
         self.by_pair = Found::new();
         self.has_followed = false;
         let fabric = &partitions[0].edge.fabric;
-        let has_subflows =
-            [&fabric.nic.tcp, &fabric.nic.beside].into_iter().flatten().any(|tcp| tcp.config.subflows > 1);
+        let has_subflows = [Carrier::Transport, Carrier::Beside]
+            .into_iter()
+            .filter_map(|carrier| fabric.nic.tcp_of(carrier))
+            .any(|tcp| tcp.config.subflows > 1);
         let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
         self.filter.clear();
         self.filter.resize(if is_filtered { 1 << (FILTER - 6) } else { 0 }, 0);
@@ -564,7 +567,7 @@ impl Scan {
         let round = partition.undisturbed_round(local, subject).as_ps();
         let (port, extra) = (&partition.net.egress[subject.port.1], &partition.net.extras[subject.port.1]);
         let params = &partition.edge.hosts[local].params;
-        let frame = u64::from(params.mtu) + u64::from(params.header) + partition.net.params.gap;
+        let frame = u64::from(params.frames.mtu) + u64::from(params.frames.header) + partition.net.params.gap;
         let sending = (subject.on_links * port.serialisation(frame, || extra.rate).as_ps()).min(round);
         // In units of R.
         let waits = (in_queues + subject.on_links) as f64 * (round - sending) as f64 / round.max(1) as f64;
@@ -642,7 +645,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns how long a full packet of a flow from `host` and its answer take in an idle fabric.
     fn undisturbed_round(&self, host: u32, subject: &Subject) -> Duration {
         let params = &self.edge.hosts[host].params;
-        let [frame, gap] = [params.mtu + params.header, params.gap].map(|bytes| Bytes::new(bytes.into()));
+        let [frame, gap] =
+            [params.frames.mtu + params.frames.header, params.frames.gap].map(|bytes| Bytes::new(bytes.into()));
         let framing = Framing { mtu: frame, overhead: gap, least: Bytes::ZERO };
         let there = self.edge.fabric.paths.ideal_fct(subject.pair.0, subject.dst, frame, framing);
         there.unwrap_or_default() + self.way_back(host, subject.dst)
@@ -652,7 +656,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 /// Returns whether a packet carries no data of a flow: an acknowledgement, or another message from a receiver.
 fn is_answer(packet: &Packet) -> bool {
     match packet.repr {
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Pull(_) | Repr::EqdsControl(_) => true,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp | Repr::Control(_) | Repr::EqdsControl(_) => true,
         Repr::Tcp(tcp) => tcp.payload() == 0,
         Repr::Data(_) | Repr::EqdsData(_) | Repr::Pause(_) | Repr::NetRt(_) => false,
     }

@@ -3,10 +3,11 @@
 
 use std::ops::RangeInclusive;
 
+use selvedge_transport::endpoint::EndpointSettings;
+use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::MOST_DOUBLINGS;
-use selvedge_transport::recovery::irn::Rto;
 use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_transport::{Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, Instant, Rate, Setting};
 
 use crate::config::{BufferConfig, SimConfig, TransportConfig};
@@ -71,7 +72,7 @@ impl StallLimits {
         ];
         let stall = waits.into_iter().fold(Duration::ZERO, Duration::saturating_add).max(STALL);
         let in_a_row = 2.max(in_a_row - IN_A_ROW.start());
-        let tcp = match (&config.transport.tcp, &config.beside) {
+        let tcp = match (config.transport.tcp(), &config.beside) {
             (Some(tcp), beside) => {
                 let longest = beside.as_ref().map_or(tcp.max_rto, |beside| tcp.max_rto.max(beside.tcp.max_rto));
                 Some(TcpWaits { first: longest, longest, in_a_row })
@@ -139,24 +140,13 @@ fn unlucky(rates: impl Iterator<Item = (f64, f64)>, hops: u32) -> u64 {
     libm::ceil(libm::log(UNLIKELY) / libm::log(1.0 - arrives)) as u64
 }
 
-/// Returns the longest timeout of RDMA's loss recovery, EQDS or NDP; every "auto" is resolved.
+/// Returns the longest timeout of RDMA's loss recovery, EQDS or a transport of messages; every "auto" is resolved.
 fn longest_timeout(transport: &TransportConfig) -> Duration {
-    let set = |setting: Setting<Duration>| setting.resolve(|| None).unwrap_or_default();
-    let recovery = match &transport.recovery {
-        _ if !transport.is_rdma() => Duration::ZERO,
-        RecoveryConfig::GoBackN(config) => set(config.rto).max(set(config.rto_low)),
-        RecoveryConfig::Melo(config) => set(config.rto),
-        RecoveryConfig::Irn(config) => {
-            let dynamic = match config.rto {
-                Rto::Static => Duration::ZERO,
-                Rto::Dynamic(dynamic) => dynamic.max.max(set(dynamic.initial)),
-            };
-            set(config.rto_high).max(set(config.rto_low)).max(dynamic).saturating_add(config.retransmit_delay)
-        }
-    };
-    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| set(eqds.rto).saturating_mul(1 << MOST_DOUBLINGS));
-    let ndp = transport.ndp.map_or(Duration::ZERO, |ndp| set(ndp.rto));
-    recovery.max(eqds).max(ndp)
+    let recovery = transport.recovery().map(Scheme::longest_timeout).unwrap_or_default();
+    let of_tunnels = |eqds: &EqdsConfig| eqds.rto.resolve(|| None).map(|rto| rto.saturating_mul(1 << MOST_DOUBLINGS));
+    let eqds = transport.tunnels().and_then(of_tunnels).unwrap_or_default();
+    let messages = transport.messages().map(EndpointSettings::longest_timeout).unwrap_or_default();
+    recovery.max(eqds).max(messages)
 }
 
 /// Returns the longest time from one packet of a flow to the next that congestion control or the receiver's pacing may
@@ -166,20 +156,10 @@ fn slowest_pace(transport: &TransportConfig, frame: Bytes, round: Duration) -> D
         Some(rate) if rate > Rate::ZERO => rate.time_for(frame),
         _ => Duration::ZERO,
     };
-    let congestion = match &transport.congestion {
-        _ if !transport.is_rdma() => Duration::ZERO,
-        CongestionConfig::Dcqcn(config) => at(config.min_rate),
-        CongestionConfig::Timely(config) => at(config.min_rate),
-        CongestionConfig::Hpcc(config) => at(Setting::Value(config.min_rate)),
-        CongestionConfig::Fixed(config) => at(config.rate),
-        CongestionConfig::Swift(config) => {
-            Duration::from_ps((round.as_ps() as f64 / config.min_cwnd.max(f64::MIN_POSITIVE)) as u64)
-        }
-        CongestionConfig::None(_) | CongestionConfig::Aimd(_) | CongestionConfig::Dctcp(_) => Duration::ZERO,
-    };
-    let eqds = transport.eqds.map_or(Duration::ZERO, |eqds| at(eqds.pull_rate));
-    let ndp = transport.ndp.and_then(|ndp| ndp.pull_interval.resolve(|| None)).unwrap_or_default();
-    congestion.max(eqds).max(ndp)
+    let congestion = transport.congestion().map(|own| own.slowest_pace(frame, round)).unwrap_or_default();
+    let eqds = transport.tunnels().map_or(Duration::ZERO, |eqds| at(eqds.pull_rate));
+    let messages = transport.messages().map(EndpointSettings::slowest_pace).unwrap_or_default();
+    congestion.max(eqds).max(messages)
 }
 
 /// Returns the largest number of bytes that may wait before a packet in one switch, where that is limited.

@@ -47,7 +47,7 @@ pub(crate) fn kind_of(packet: &Packet) -> PacketKind {
 fn kind_of_others(packet: &Packet) -> PacketKind {
     match packet.repr {
         Repr::Data(_) => PacketKind::Data,
-        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Pull(_) | Repr::EqdsControl(_) => PacketKind::Ack,
+        Repr::Ack(_) | Repr::HoleNack(_) | Repr::Control(_) | Repr::EqdsControl(_) => PacketKind::Ack,
         Repr::Pause(_) => PacketKind::Pause,
         Repr::Cnp => PacketKind::Cnp,
         Repr::NetRt(_) => PacketKind::NetRt,

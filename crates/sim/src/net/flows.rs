@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use selvedge_nic::{Completion, Outgoing};
+use selvedge_nic::{Completion, Message};
 use selvedge_telemetry::FlowRow;
 use selvedge_transport::Cx;
 use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, QpNumber, Rng};
@@ -90,9 +90,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let class = spec.priority.map_or(own, |priority| self.edge.fabric.class_of[usize::from(priority)]);
         let links = self.edge.fabric.paths.between(src, dst).map_or(0, |path| path.links);
         let context = state.sending.put(Sending { spec, qp: QpNumber(0), slot: 0, entropy, class });
-        let message = Outgoing { dst, size: spec.size, entropy, class, links, context, carrier };
+        let message = Message { dst, size: spec.size, entropy, class, links, context };
         let params = self.edge.fabric.flow_params(&state.params, src, dst);
-        let (qp, slot) = state.nic.open_sender(&Cx::at(self.net.now), params, &message);
+        let (qp, slot) = state.nic.open_sender(&Cx::at(self.net.now), params, carrier, &message);
         let sending = state.sending.get_mut(context);
         (sending.qp, sending.slot) = (qp, slot);
         let row = spec.row(framing.mtu, ideal);
@@ -113,7 +113,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     /// must not know sooner than one that does.
     pub(crate) fn way_back(&self, host: u32, to: HostId) -> Duration {
         let Host { id, params, .. } = &self.edge.hosts[host];
-        let [frame, gap] = [params.ack_frame, params.gap].map(|bytes| Bytes::new(bytes.into()));
+        let [frame, gap] = [params.frames.ack_frame, params.frames.gap].map(|bytes| Bytes::new(bytes.into()));
         let way =
             self.edge.fabric.paths.ideal_fct(*id, to, frame, Framing { mtu: frame, overhead: gap, least: Bytes::ZERO });
         way.unwrap_or_default().max(self.edge.fabric.notice)

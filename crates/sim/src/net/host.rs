@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use selvedge_memory::prefetch_bytes;
-use selvedge_nic::{Handled, Nic, NicParams};
+use selvedge_nic::{FlowParams, Handled, Nic, NicParams};
 use selvedge_switch::busy_ports::NEVER;
 use selvedge_switch::descriptor::{Descriptor, Slot};
 use selvedge_telemetry::{DropReason, FlowRow, PacketKind};
@@ -486,7 +486,8 @@ impl<const RECORDED: bool> Edge<RECORDED> {
         self.fabric.hears_trims
             && match self.pool.first(slot).0.repr {
                 Repr::EqdsData(_) => true,
-                Repr::Data(_) => self.fabric.nic.ndp.is_some(),
+                // Not those of queue pairs, whose tunnels hear of trims.
+                Repr::Data(_) => matches!(self.fabric.nic.flows, FlowParams::Messages(_)),
                 _ => false,
             }
     }

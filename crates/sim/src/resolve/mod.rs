@@ -102,10 +102,10 @@ impl Settings {
         resolve_switch(&mut switch, network, &wire, frame, xon_gap);
 
         let trip = RoundTrip { packet: frame + nic.gap, answer: nic.ack_frame(&transport) + nic.gap };
-        let data = switch.data_priorities(&nic, beside.as_ref(), workloads);
+        let data = switch.data_priorities(&nic, &transport, beside.as_ref(), workloads);
         let mut fabric = fabric(network, &switch, &data, trip, nic.gap);
         switch.netrt.resolve(&fabric);
-        if transport.eqds.is_some() {
+        if transport.tunnels().is_some() {
             // All tunnels have the same credit, except those inside servers, where both ends are.
             let pipe = network.widest_pipe(trip.packet, trip.answer);
             fabric.fill_time = fabric.fill_time.max(fabric.line_rate.time_for(pipe));
@@ -133,7 +133,7 @@ impl Settings {
             let base_rtt = network.longest_rtt(trip.packet, trip.answer).max(fabric.base_rtt);
             tcp.resolve(&transport.around_tcp(&Fabric { base_rtt, ..fabric }), nic.mtu);
             // Through tunnels, TCP's queues are in EQIFs, and so are marks.
-            let is_carried = transport.eqds.is_some_and(|eqds| eqds.eqif.tcp.is_some());
+            let is_carried = transport.tunnels().is_some_and(|eqds| eqds.eqif.tcp.is_some());
             needs.marking = needs.marking.or(tcp.marking(&fabric).filter(|_| !is_carried));
         }
         resolve_ecn(&mut switch.ecn, &needs, network.line_rate());

@@ -107,7 +107,7 @@ pub(super) fn resolve_transports(
     RoundTrip { packet, answer }: RoundTrip,
     trims: bool,
 ) -> (Needs, Vec<(Rate, TransportConfig)>) {
-    let inside = transport.eqds.and_then(|_| network.widest_pipe_inside(packet, answer));
+    let inside = transport.tunnels().and_then(|_| network.widest_pipe_inside(packet, answer));
     let written = *transport;
     let needs = transport.resolve(fabric, nic, trims);
     let others = network.paths().host_rates().into_iter().filter(|rate| *rate != fabric.line_rate);
@@ -132,7 +132,7 @@ pub(super) fn resolve_transports(
         (line_rate, other)
     });
     let mut others: Vec<(Rate, TransportConfig)> = others.collect();
-    if written.tcp.is_some_and(|tcp| tcp.delayed_ack == Setting::Auto) {
+    if written.tcp().is_some_and(|tcp| tcp.delayed_ack == Setting::Auto) {
         delay_alike(iter::once(&mut *transport).chain(others.iter_mut().map(|(_, other)| other)));
     }
     others.retain(|(_, other)| other != transport);
@@ -142,7 +142,7 @@ pub(super) fn resolve_transports(
 /// Sets the delays of all TCP acknowledgements to the shortest that any timeout allows: the timeout that runs while a
 /// receiver delays is its sender's, not its own.
 fn delay_alike<'a>(transports: impl Iterator<Item = &'a mut TransportConfig>) {
-    let delays: Vec<_> = transports.filter_map(|transport| Some(&mut transport.tcp.as_mut()?.delayed_ack)).collect();
+    let delays: Vec<_> = transports.filter_map(|transport| Some(&mut transport.tcp_mut()?.delayed_ack)).collect();
     let shortest = delays.iter().filter_map(|delay| delay.resolve(|| None)).min();
     for delay in delays {
         *delay = shortest.into();

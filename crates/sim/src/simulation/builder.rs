@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use selvedge_transport::endpoint::EndpointConfig;
 use selvedge_transport::{CongestionConfig, RecoveryConfig, SettingError};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Setting};
 
 use super::{NetworkSource, Simulation};
 use crate::beside::Beside;
-use crate::config::{Looks, NicConfig, SimConfig, Stop, SwitchConfig, TransportConfig};
+use crate::config::{Looks, NicConfig, RdmaConfig, SimConfig, Stop, SwitchConfig, TransportConfig};
 use crate::error::{ConfigError, Library, NoFiles};
 use crate::fault::{LinkFailure, LossConfig};
 use crate::kernel::Parallel;
@@ -82,17 +83,23 @@ impl SimulationBuilder {
     }
     /// Sets the loss recovery of RDMA, which replaces any other transport.
     pub fn recovery(mut self, recovery: impl Into<RecoveryConfig>) -> Self {
-        let congestion = self.settings.transport.congestion;
-        self.settings.transport =
-            TransportConfig { recovery: recovery.into(), congestion, ..TransportConfig::default() };
+        let rdma = self.settings.transport.rdma().copied().unwrap_or_default();
+        self.settings.transport = RdmaConfig { recovery: recovery.into(), ..rdma }.into();
         self
     }
-    /// Sets the congestion control of RDMA. Default: none.
+    /// Sets the congestion control of RDMA, which replaces any other transport. Default: none.
     pub fn congestion(mut self, congestion: impl Into<CongestionConfig>) -> Self {
-        self.settings.transport.congestion = congestion.into();
+        let rdma = self.settings.transport.rdma().copied().unwrap_or_default();
+        self.settings.transport = RdmaConfig { congestion: congestion.into(), ..rdma }.into();
         self
     }
-    /// Sets the transport of all flows: TCP, NDP, EQDS, or a [`TransportConfig`] with all its parts.
+    /// Sets a transport of messages for all flows: NDP, Homa, or one's own
+    /// ([`OwnTransport`](selvedge_transport::endpoint::own::OwnTransport)).
+    pub fn messages(mut self, messages: impl Into<EndpointConfig>) -> Self {
+        self.settings.transport = TransportConfig::Messages(messages.into());
+        self
+    }
+    /// Sets the transport of all flows: TCP, EQDS, or a [`TransportConfig`] with all its parts.
     pub fn transport(mut self, transport: impl Into<TransportConfig>) -> Self {
         self.settings.transport = transport.into();
         self

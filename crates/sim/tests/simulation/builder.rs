@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use selvedge_sim::config::{BufferConfig, NicConfig, SharedBuffer, SimConfig, SwitchConfig, TransportConfig, Trimming};
+use selvedge_sim::config::{
+    BufferConfig, NicConfig, RdmaConfig, SharedBuffer, SimConfig, SwitchConfig, TransportConfig, Trimming,
+};
 use selvedge_sim::topology::{Dumbbell, FatTree, Graph, LeafSpine, LinkConfig};
 use selvedge_sim::workload::{AllToAll, Incast, Permutation, Poisson, Senders, Sizes, WorkloadConfig};
 use selvedge_sim::{ConfigError, Network, Parallel, Simulation, SimulationBuilder};
@@ -119,12 +121,12 @@ fn transports() -> Vec<(TransportConfig, SwitchConfig)> {
         [IrnConfig::default().into(), GoBackNConfig::default().into(), MeloConfig::default().into()];
     let mut all = vec![
         (TcpConfig::default().into(), plain()),
-        (NdpConfig::default().into(), trimming()),
+        (TransportConfig::Messages(NdpConfig::default().into()), trimming()),
         (EqdsConfig::default().into(), trimming()),
     ];
     for recovery in recoveries {
         for congestion in CongestionConfig::all() {
-            let transport = TransportConfig { recovery, congestion, ..TransportConfig::default() };
+            let transport = RdmaConfig { recovery, congestion }.into();
             all.push((transport, plain()));
         }
     }

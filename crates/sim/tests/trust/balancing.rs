@@ -62,7 +62,7 @@ fn a_flow_alone_is_in_order_whatever_way_its_packets_take() {
 
 #[test]
 fn changes_of_way_are_counted_where_hashes_tell_flows() {
-    let tcp = |config: &mut SimConfig| config.transport.tcp = Some(TcpConfig::default());
+    let tcp = |config: &mut SimConfig| config.transport = TcpConfig::default().into();
     let outcome = one_flow(Series::Irn, BalancingConfig::Spray).with(tcp).finish();
     // Of four paths, a packet takes that of the previous one every fourth time, and acknowledgements do not count.
     let (data, found) = (outcome.record.data_sent, outcome.record.path_switches.unwrap());
@@ -95,7 +95,7 @@ fn with_a_timeout_go_back_n_finishes_whatever_overtakes() {
             let graph = LeafSpine { leaves: 2, spines: 4, hosts_per_leaf: 4, host_link, spine_link, parallel_links: 1 };
             let scene = Scene::new(graph.build().unwrap(), Series::RocePfc).with(|config| {
                 config.switch.balancing = BalancingConfig::Drill(DrillConfig::default());
-                config.transport.recovery = roce.into();
+                config.transport.rdma_mut().expect("queue pairs").recovery = roce.into();
                 config.seed = seed;
             });
             let scene = (0..4).fold(scene, |scene, host| {
@@ -120,7 +120,10 @@ fn flowlets_change_ways_between_bursts_and_keep_order() {
         // The window is a fifth of the bandwidth-delay product: bursts of four packets, and pauses of most of a round
         // trip.
         let window = Setting::Value(Bytes::new(20_000));
-        scene.with(|config| config.transport.congestion = FixedConfig { window, ..FixedConfig::default() }.into())
+        scene.with(|config| {
+            config.transport.rdma_mut().expect("queue pairs").congestion =
+                FixedConfig { window, ..FixedConfig::default() }.into()
+        })
     };
     let outcome = bursty(Duration::from_us(2)).finish();
     assert!(outcome.record.path_switches > Some(50), "{:?}", outcome.record.path_switches);

@@ -57,7 +57,7 @@ impl Bottleneck {
             _ => Series::Irn,
         };
         let scene = Scene::new(star(&links), series).buffer(Some(buffer)).with(|config| {
-            config.transport.congestion = congestion;
+            config.transport.rdma_mut().expect("queue pairs").congestion = congestion;
             config.stop.time = Some(Duration::from_ms(ms));
             config.sample = Some(Duration::from_us(10));
         });

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, Looks, SharedBuffer, Stop,
-    TransportConfig, Trimming,
+    BalancingConfig, BufferConfig, Choice, DrillConfig, FairQueued, FlowletConfig, Looks, RdmaConfig, SharedBuffer,
+    Stop, TransportConfig, Trimming, TunnelledConfig,
 };
 use selvedge_sim::fault::{Affected, Bursty, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine};
@@ -157,7 +157,7 @@ fn fair(config: &mut SimConfig) {
 
 /// Sets NDP, with headers and control packets in a class above data.
 pub(crate) fn ndp(config: &mut SimConfig) {
-    config.transport = TransportConfig { ndp: Some(NdpConfig::default()), ..TransportConfig::default() };
+    config.transport = TransportConfig::Messages(NdpConfig::default().into());
     config.switch.buffer = BufferConfig::Trimming(Trimming::default());
     config.nic.ack_class = 6;
 }
@@ -165,8 +165,7 @@ pub(crate) fn ndp(config: &mut SimConfig) {
 /// Sets native messages of EQDS.
 fn eqds(config: &mut SimConfig) {
     let rto = Setting::Value(Duration::from_us(100));
-    config.transport =
-        TransportConfig { eqds: Some(EqdsConfig { rto, ..EqdsConfig::default() }), ..TransportConfig::default() };
+    config.transport = EqdsConfig { rto, ..EqdsConfig::default() }.into();
     config.switch.buffer = BufferConfig::Trimming(Trimming::default());
     config.nic.ack_class = 6;
 }
@@ -175,7 +174,7 @@ fn eqds(config: &mut SimConfig) {
 fn eqds_rts(config: &mut SimConfig) {
     eqds(config);
     config.switch.buffer = BufferConfig::default();
-    if let Some(eqds) = &mut config.transport.eqds {
+    if let Some(eqds) = config.transport.tunnels_mut() {
         eqds.burst = Toggle::Off;
     }
 }
@@ -183,42 +182,42 @@ fn eqds_rts(config: &mut SimConfig) {
 /// Sets TCP through tunnels.
 fn tcp_in_tunnels(config: &mut SimConfig) {
     eqds(config);
-    config.transport.tcp = Some(TcpConfig::default());
-    if let Some(eqds) = &mut config.transport.eqds {
-        eqds.eqif.tcp = Some(TcpEqif::default());
-    }
+    let mut tunnels = *config.transport.tunnels().expect("tunnels");
+    tunnels.eqif.tcp = Some(TcpEqif::default());
+    config.transport = TunnelledConfig::new(tunnels, TcpConfig::default()).into();
 }
 
 /// Sets a go-back-N that acknowledges the last packet of a message, and others by count and time.
 fn coalesced(config: &mut SimConfig) {
     let (acks, ack_every) = (Acks::Coalesced, 16);
     let ack_interval = Setting::Value(Duration::from_us(5));
-    config.transport.recovery = GoBackNConfig { acks, ack_every, ack_interval, ..GoBackNConfig::default() }.into();
+    config.transport.rdma_mut().expect("queue pairs").recovery =
+        GoBackNConfig { acks, ack_every, ack_interval, ..GoBackNConfig::default() }.into();
 }
 
 /// Sets go-back-N with DCQCN through tunnels.
 fn roce_in_tunnels(config: &mut SimConfig) {
-    eqds(config);
-    config.transport.has_rdma_stack = true;
-    config.transport.recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
-    config.transport.congestion = DcqcnConfig::default().into();
-    if let Some(eqds) = &mut config.transport.eqds {
-        eqds.eqif.rdma = Some(RdmaEqif::default());
-    }
+    let recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
+    rdma_in_tunnels(config, RdmaConfig { recovery, congestion: DcqcnConfig::default().into() });
 }
 
 /// Sets IRN through tunnels.
 fn irn_in_tunnels(config: &mut SimConfig) {
+    let irn = *config.transport.rdma().expect("queue pairs");
+    rdma_in_tunnels(config, irn);
+}
+
+fn rdma_in_tunnels(config: &mut SimConfig, rdma: RdmaConfig) {
     eqds(config);
-    config.transport.has_rdma_stack = true;
-    if let Some(eqds) = &mut config.transport.eqds {
-        eqds.eqif.rdma = Some(RdmaEqif::default());
-    }
+    let mut tunnels = *config.transport.tunnels().expect("tunnels");
+    tunnels.eqif.rdma = Some(RdmaEqif::default());
+    config.transport = TunnelledConfig::new(tunnels, rdma).into();
 }
 
 fn melo(config: &mut SimConfig) {
     let rto = Setting::Value(Duration::from_us(400));
-    config.transport.recovery = MeloConfig { rto, pool_bits: 512, ..MeloConfig::default() }.into();
+    config.transport.rdma_mut().expect("queue pairs").recovery =
+        MeloConfig { rto, pool_bits: 512, ..MeloConfig::default() }.into();
 }
 
 fn failures_of_spines(config: &mut SimConfig) {
@@ -245,7 +244,7 @@ fn stopped_by_flows(config: &mut SimConfig) {
 }
 
 fn hpcc(config: &mut SimConfig) {
-    config.transport.congestion = HpccConfig::default().into();
+    config.transport.rdma_mut().expect("queue pairs").congestion = HpccConfig::default().into();
 }
 
 /// Sets NICs with clocks of their own, which do not begin at once, and a buffer in which ports compete.
@@ -255,37 +254,37 @@ fn clocks(config: &mut SimConfig) {
 }
 
 fn dctcp(config: &mut SimConfig) {
-    config.transport.congestion = DctcpConfig::default().into();
+    config.transport.rdma_mut().expect("queue pairs").congestion = DctcpConfig::default().into();
 }
 
 fn dcqcn(config: &mut SimConfig) {
-    config.transport.congestion = DcqcnConfig::default().into();
+    config.transport.rdma_mut().expect("queue pairs").congestion = DcqcnConfig::default().into();
 }
 
 fn swift(config: &mut SimConfig) {
-    config.transport.congestion = SwiftConfig::default().into();
+    config.transport.rdma_mut().expect("queue pairs").congestion = SwiftConfig::default().into();
 }
 
 /// Sets TCP with connections that open and close.
 fn tcp(config: &mut SimConfig) {
     let initial_rto = Setting::Value(Duration::from_us(500));
     let tcp = TcpConfig { handshake: true, fin: true, initial_rto, ..TcpConfig::default() };
-    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+    config.transport = tcp.into();
 }
 
 fn tcp_cubic(config: &mut SimConfig) {
     let tcp = TcpConfig { congestion: cubic::Config::default().into(), ..TcpConfig::default() };
-    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+    config.transport = tcp.into();
 }
 
 fn mptcp(config: &mut SimConfig) {
     let tcp = TcpConfig { subflows: 8, congestion: lia::Config::default().into(), ..TcpConfig::default() };
-    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+    config.transport = tcp.into();
 }
 
 fn tcp_marked(config: &mut SimConfig) {
     let tcp = TcpConfig { congestion: dctcp_of_tcp::Config::default().into(), ..TcpConfig::default() };
-    config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+    config.transport = tcp.into();
 }
 
 fn spray(config: &mut SimConfig) {

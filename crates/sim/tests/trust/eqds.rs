@@ -1,6 +1,6 @@
 //! EQDS tunnels in a fabric that trims, and in one that drops.
 
-use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, InputQueued, Trimming};
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::{Fraction, Many, Pairs, Poisson, Sizes, Start};
@@ -13,7 +13,7 @@ fn speaks_eqds(scene: Scene, burst: Toggle) -> Scene {
     scene.with(|config| {
         let rto = Setting::Value(Duration::from_us(100));
         let eqds = EqdsConfig { burst, rto, ..EqdsConfig::default() };
-        config.transport = TransportConfig { eqds: Some(eqds), ..TransportConfig::default() };
+        config.transport = eqds.into();
         if burst != Toggle::Off {
             config.switch.buffer = BufferConfig::Trimming(Trimming::default());
             config.nic.ack_class = Trimming::default().header_class;
@@ -59,7 +59,7 @@ fn messages_to_one_host_share_a_tunnel_in_turns() {
 /// Returns the mean completion time, in microseconds, of random messages from one host to another.
 fn lone_pair(load: Fraction, messages: Messages, burst: Toggle) -> f64 {
     let scene = speaks_eqds(Scene::new(star(&[link(100, 5_000); 2]), Series::Irn), burst).with(|config| {
-        config.transport.eqds.as_mut().expect("the transport is EQDS").messages = messages;
+        config.transport.tunnels_mut().expect("the transport is EQDS").messages = messages;
         config.workload.poisson = Many::from(Poisson {
             load,
             sizes: Sizes::Fixed(Bytes::new(5_000)),
@@ -94,7 +94,7 @@ fn messages_in_a_queue_have_the_credit_that_was_asked_for_them() {
 #[test]
 fn credit_is_shared_by_the_weights_of_priorities() {
     let mut scene = speaks_eqds(Scene::new(star(&[link(40, 500); 4]), Series::Irn), Toggle::Off).with(|config| {
-        config.transport.eqds.as_mut().expect("the transport is EQDS").policy =
+        config.transport.tunnels_mut().expect("the transport is EQDS").policy =
             Policy::Weighted([9, 1, 9, 2, 9, 4, 9, 9]);
     });
     for (src, priority) in (0..).zip([1, 3, 5]) {
@@ -121,7 +121,7 @@ fn credit_goes_first_to_who_has_the_highest_priority_whatever_is_trimmed() {
         let all = |others: u32| {
             let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 22]), Series::Irn), burst);
             let mut scene = scene.with(|config| {
-                config.transport.eqds.as_mut().expect("the transport is EQDS").policy = Policy::Priority;
+                config.transport.tunnels_mut().expect("the transport is EQDS").policy = Policy::Priority;
             });
             scene.add(0, 21, 600_000, Start::At(Instant::ZERO)).priority = Some(5);
             for src in 1..=others {
@@ -171,7 +171,7 @@ fn tunnels_that_rest_are_dropped_and_set_up_again_while_packets_are_lost() {
     for burst in [Toggle::Auto, Toggle::Off] {
         let messages = |life: LifeConfig| {
             let scene = speaks_eqds(Scene::new(star(&[link(40, 500); 4]), Series::Irn), burst).with(|config| {
-                config.transport.eqds.as_mut().expect("the transport is EQDS").life = life;
+                config.transport.tunnels_mut().expect("the transport is EQDS").life = life;
             });
             let flows = (0..60u32).map(|turn| (turn % 4, (turn + 1 + turn / 4 % 3) % 4, u64::from(turn)));
             let scene =
@@ -195,7 +195,7 @@ fn tunnels_that_rest_are_dropped_and_set_up_again_while_packets_are_lost() {
 fn without_trimming_losses_need_no_timeout() {
     let took = |loss: eqds::LossConfig| {
         let scene = incast(Toggle::Off).with(|config| {
-            let eqds = config.transport.eqds.as_mut().expect("the transport is EQDS");
+            let eqds = config.transport.tunnels_mut().expect("the transport is EQDS");
             (eqds.loss, eqds.paths, eqds.rto) = (loss, 1, Setting::Value(Duration::from_ms(1)));
         });
         let outcome = losing(scene, 100).finish();

@@ -1,6 +1,6 @@
 //! Stacks that send through EQDS tunnels: TCP and RDMA behind EQIFs, in a fabric that trims and in one that drops.
 
-use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, InputQueued, RdmaConfig, TransportConfig, Trimming, TunnelledConfig};
 use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::Start;
@@ -8,7 +8,6 @@ use selvedge_transport::congestion::dcqcn::DcqcnConfig;
 use selvedge_transport::eqds::eqif::{EqifConfig, RdmaEqif, TcpEqif};
 use selvedge_transport::eqds::{EqdsConfig, Policy};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
-use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
@@ -36,19 +35,20 @@ impl Stack {
             ..EqifConfig::default()
         };
         let rto = Setting::Value(Duration::from_us(100));
-        let eqds = Some(EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() });
-        let plain = TransportConfig { eqds, has_rdma_stack: !is_tcp, ..TransportConfig::default() };
-        let roce = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
-        match self {
-            Self::Tcp => TransportConfig { tcp: Some(TcpConfig::default()), ..plain },
+        let tunnels = EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() };
+        let recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
+        let roce = RdmaConfig { recovery, ..RdmaConfig::default() };
+        let stack: selvedge_sim::config::Stack = match self {
+            Self::Tcp => TcpConfig::default().into(),
             Self::Dctcp => {
-                let tcp = TcpConfig { congestion: CongestionConfig::Dctcp(Default::default()), ..TcpConfig::default() };
-                TransportConfig { tcp: Some(tcp), ..plain }
+                let congestion = CongestionConfig::Dctcp(Default::default());
+                TcpConfig { congestion, ..TcpConfig::default() }.into()
             }
-            Self::Roce => TransportConfig { recovery: roce, ..plain },
-            Self::RoceDcqcn => TransportConfig { recovery: roce, congestion: DcqcnConfig::default().into(), ..plain },
-            Self::Irn => TransportConfig { recovery: IrnConfig::default().into(), ..plain },
-        }
+            Self::Roce => roce.into(),
+            Self::RoceDcqcn => RdmaConfig { congestion: DcqcnConfig::default().into(), ..roce }.into(),
+            Self::Irn => RdmaConfig::default().into(),
+        };
+        TunnelledConfig::new(tunnels, stack).into()
     }
 }
 
@@ -88,7 +88,7 @@ fn credit_is_shared_by_the_weights_of_what_tunnels_carry() {
         for burst in [Toggle::Auto, Toggle::Off] {
             let scene = through_tunnels(Scene::new(star(&[link(40, 500); 3]), Series::Irn), stack, burst);
             let mut scene = scene.with(|config| {
-                let eqds = config.transport.eqds.as_mut().expect("the transport is EQDS");
+                let eqds = config.transport.tunnels_mut().expect("the transport is EQDS");
                 eqds.policy = Policy::Weighted([9, 1, 9, 9, 9, 3, 9, 9]);
             });
             for (src, priority) in (0..).zip([1, 5]) {
@@ -156,7 +156,7 @@ fn what_a_stack_hands_over_at_line_rate_does_not_wait_for_credit_on_an_idle_path
 fn dctcp_fills_an_idle_path_with_half_a_window_in_its_eqif() {
     let scene = Scene::new(star(&[link(25, 3_200); 2]), Series::Irn).with(|config| config.nic.mtu = Bytes::new(1_500));
     let scene = through_tunnels(scene, Stack::Dctcp, Toggle::Auto).with(|config| {
-        let tcp = config.transport.eqds.as_mut().and_then(|eqds| eqds.eqif.tcp.as_mut()).expect("TCP has an EQIF");
+        let tcp = config.transport.tunnels_mut().and_then(|eqds| eqds.eqif.tcp.as_mut()).expect("TCP has an EQIF");
         (tcp.red.min, tcp.red.max) = (Setting::Value(16), Setting::Value(16));
     });
     let outcome = scene.flow(0, 1, 20_000_000, Duration::ZERO).finish();
@@ -195,7 +195,7 @@ fn stacks_at_one_receiver_have_all_of_its_link_and_are_trimmed_at_the_beginning_
 fn overload(stack: Stack) -> Scene {
     let links = [link(40, 500), link(10, 500)];
     let scene = through_tunnels(Scene::new(star(&links), Series::Irn), stack, Toggle::Auto).with(|config| {
-        if let Some(eqds) = &mut config.transport.eqds {
+        if let Some(eqds) = config.transport.tunnels_mut() {
             eqds.pull_rate = Setting::Value(link(10, 0).rate);
         }
     });

@@ -1,7 +1,7 @@
 //! Fair queueing at outputs.
 
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BufferConfig, FairQueued, TransportConfig};
+use selvedge_sim::config::{BufferConfig, FairQueued};
 use selvedge_sim::workload::{HostRef, Hosts, Incast, Many, Senders};
 use selvedge_telemetry::DropReason;
 use selvedge_transport::congestion::CongestionConfig;
@@ -30,7 +30,7 @@ fn shares(config: FairQueued) -> (f64, f64) {
     }
     let tcp = TcpConfig { min_rto: Setting::Value(Duration::from_us(500)), ..TcpConfig::default() };
     scene = fair(scene, config).with(|all| {
-        all.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+        all.transport = tcp.into();
         all.stop.time = Some(Duration::from_ms(10));
         all.sample = Some(Duration::from_ms(1));
     });
@@ -101,7 +101,7 @@ fn who_heeds_marks_has_as_much_as_who_does_not() {
             .with(|all| {
                 all.workload.incast = Many::from(incast);
                 all.beside = Some(Beside { workloads: vec!["incast".into()], class: None, tcp: TcpConfig::default() });
-                all.transport.congestion = congestion;
+                all.transport.rdma_mut().expect("queue pairs").congestion = congestion;
                 all.stop.time = Some(Duration::from_ms(4));
             })
             .run();

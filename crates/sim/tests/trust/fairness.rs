@@ -1,7 +1,7 @@
 //! Fairness where all senders are alike: nothing but chance tells them apart.
 
 use selvedge_sim::SimConfig;
-use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, TransportConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, FairQueued, SharedBuffer, Trimming};
 use selvedge_sim::topology::LinkConfig;
 use selvedge_transport::congestion::dctcp::DctcpConfig;
 use selvedge_transport::tcp::TcpConfig;
@@ -150,10 +150,10 @@ fn late_joiner(links: [LinkConfig; 2], series: &str, ms: u64, change: impl Fn(&m
     let graph = star(&[links[0], links[1], link(rate, delay)]);
     let every = Duration::from_us(100);
     let scene = Scene::new(graph, Series::Irn).with(|config| {
-        config.transport.congestion = DctcpConfig::default().into();
+        config.transport.rdma_mut().expect("queue pairs").congestion = DctcpConfig::default().into();
         if series == "tcp" {
             let tcp = TcpConfig { congestion: dctcp_of_tcp::Config::default().into(), ..TcpConfig::default() };
-            config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() };
+            config.transport = tcp.into();
         }
         config.stop.time = Some(Duration::from_ms(ms));
         config.sample = Some(every);
@@ -201,7 +201,7 @@ fn a_flow_that_joins_late_gets_its_half_from_dctcp() {
 fn jitter_lets_flows_change_places_that_they_would_keep() {
     let k = |config: &mut SimConfig| {
         let dctcp = DctcpConfig { k: Setting::Value(Bytes::new(7_100)), ..DctcpConfig::default() };
-        config.transport.congestion = dctcp.into();
+        config.transport.rdma_mut().expect("queue pairs").congestion = dctcp.into();
     };
     let shares = |ns: u64, jitter: u64| {
         let other = LinkConfig { delay: Duration::from_ns(ns), ..link(100, 1_000) };

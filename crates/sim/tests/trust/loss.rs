@@ -1,6 +1,5 @@
 //! Loss and failure: which packets are lost, and that transports recover.
 
-use selvedge_sim::config::TransportConfig;
 use selvedge_sim::fault::{
     Affected, BitErrors, Bursty, Direction, DropList, GilbertElliott, LinkFailure, LinkSelector, LossConfig, LossModel,
     RandomLoss,
@@ -260,7 +259,7 @@ fn a_burst_of_thousands_of_packets_is_no_end_of_a_run() {
         })
     };
     let tcp = |config: &mut SimConfig| {
-        config.transport = TransportConfig { tcp: Some(TcpConfig::default()), ..TransportConfig::default() };
+        config.transport = TcpConfig::default().into();
     };
     // TCP waits up to a minute between two packets: a few bursts of 5,000 are longer than any run may last (53 days).
     let models = [
@@ -336,7 +335,7 @@ fn what_every_link_on_the_way_is_told_to_lose_is_sent_again_until_it_arrives() {
 fn a_flow_whose_packets_are_far_apart_is_waited_for() {
     // After some timeouts in a row, Swift sends a packet in a thousand round trips; one of two is lost.
     let swift = |config: &mut SimConfig| {
-        config.transport.congestion = SwiftConfig::default().into();
+        config.transport.rdma_mut().expect("queue pairs").congestion = SwiftConfig::default().into();
         config.nic.mtu = Bytes::new(64);
     };
     for seed in 0..10 {

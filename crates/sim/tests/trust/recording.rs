@@ -51,7 +51,7 @@ fn events_add_up_to_the_record() {
             Repr::Ack(_)
             | Repr::HoleNack(_)
             | Repr::Cnp
-            | Repr::Pull(_)
+            | Repr::Control(_)
             | Repr::Pause(_)
             | Repr::EqdsControl(_)
             | Repr::NetRt(_) => false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, PathTransports, Stop, SwitchConfig, TransportConfig};
+use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, PathTransports, RdmaConfig, Stop, SwitchConfig};
 use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths};
 use selvedge_sim::workload::{
@@ -13,7 +13,7 @@ use selvedge_switch::Parts;
 use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PacketKind, PortRow, RankRow, RunRecord};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Fabric, RecoveryConfig, Scheme, Tuning};
+use selvedge_transport::{Fabric, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Rate};
 use selvedge_wire::Header;
 
@@ -58,7 +58,7 @@ impl Scene {
             paths: Arc::new(Paths::of(graph).expect("a valid network")),
             switch,
             nic: NicConfig::default(),
-            transport: TransportConfig { recovery: series.recovery(), ..TransportConfig::default() },
+            transport: RdmaConfig { recovery: series.recovery(), ..RdmaConfig::default() }.into(),
             transports: Vec::new(),
             path_transports: PathTransports::default(),
             beside: None,
@@ -91,7 +91,7 @@ impl Scene {
     #[must_use]
     pub(crate) fn irn(self, change: impl FnOnce(&mut IrnConfig)) -> Self {
         self.with(|config| {
-            if let RecoveryConfig::Irn(irn) = &mut config.transport.recovery {
+            if let RecoveryConfig::Irn(irn) = &mut config.transport.rdma_mut().expect("queue pairs").recovery {
                 change(irn);
             }
         })
@@ -100,7 +100,7 @@ impl Scene {
     #[must_use]
     pub(crate) fn roce(self, change: impl FnOnce(&mut GoBackNConfig)) -> Self {
         self.with(|config| {
-            if let RecoveryConfig::GoBackN(roce) = &mut config.transport.recovery {
+            if let RecoveryConfig::GoBackN(roce) = &mut config.transport.rdma_mut().expect("queue pairs").recovery {
                 change(roce);
             }
         })
@@ -189,19 +189,10 @@ impl Scene {
             config.transport.carry_verbs();
         }
         let needs = config.transport.resolve(&fabric, &config.nic, trims);
-        if let Some(ndp) = &config.transport.ndp {
-            ndp.check().expect("valid settings");
-        }
         if let Some(beside) = &mut config.beside {
             beside.tcp.resolve(&fabric, config.nic.mtu);
         }
-        match &config.transport.tcp {
-            Some(tcp) => tcp.check().expect("valid settings"),
-            None => {
-                config.transport.congestion.check().expect("valid settings");
-                config.transport.recovery.check().expect("valid settings");
-            }
-        }
+        config.transport.check_engines().expect("valid settings");
         if let Some(curve) = needs.marking {
             let ecn = &mut config.switch.ecn;
             ecn.enabled = ecn.enabled.resolve(|| true).into();
@@ -326,7 +317,7 @@ impl Outcome {
     fn check_flows(&self, config: &SimConfig) {
         // Where packets of one flow take several paths, the last, if it is short, need not wait behind the one before
         // it.
-        let sprays = config.transport.eqds.is_some() || config.transport.ndp.is_some();
+        let sprays = config.transport.tunnels().is_some() || config.transport.messages().is_some();
         let rate = config.paths.graph().links.iter().map(|link| link.rate).min().expect("the network has links");
         let slack = if sprays { rate.time_for(config.nic.mtu) } else { Duration::ZERO };
         let record = &self.record;

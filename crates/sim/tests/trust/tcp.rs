@@ -1,6 +1,6 @@
 //! TCP flows: closed forms and invariants.
 
-use selvedge_sim::config::{BufferConfig, TransportConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, Trimming, TunnelledConfig};
 use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{Fraction, HostRef, Hosts, Incast, Many, Pairs, Poisson, Senders, Sizes};
@@ -15,7 +15,7 @@ use crate::support::{Scene, Series, link, pair, star};
 
 /// Returns the scene with TCP as its transport.
 fn speaking(scene: Scene, tcp: TcpConfig) -> Scene {
-    scene.with(|config| config.transport = TransportConfig { tcp: Some(tcp), ..TransportConfig::default() })
+    scene.with(|config| config.transport = tcp.into())
 }
 
 /// Returns every combination of mechanisms worth distinguishing.
@@ -255,8 +255,8 @@ fn an_outage_of_any_length_ends_and_flows_go_on() {
     let tunnelled = |config: &mut SimConfig| {
         let eqif = EqifConfig { tcp: Some(TcpEqif::default()), ..EqifConfig::default() };
         let rto = Setting::Value(Duration::from_us(100));
-        config.transport.eqds = Some(EqdsConfig { burst: Toggle::Auto, rto, eqif, ..EqdsConfig::default() });
-        config.transport.has_rdma_stack = false;
+        let tunnels = EqdsConfig { burst: Toggle::Auto, rto, eqif, ..EqdsConfig::default() };
+        config.transport = TunnelledConfig::new(tunnels, *config.transport.tcp().expect("TCP")).into();
         config.switch.buffer = BufferConfig::Trimming(Trimming::default());
         config.nic.ack_class = Trimming::default().header_class;
     };

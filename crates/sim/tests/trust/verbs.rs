@@ -1,7 +1,7 @@
 //! Applications that use verbs: every operation completes once, whatever is lost, and costs as much as in the plain
 //! engines.
 
-use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming};
+use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming, TunnelledConfig};
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{FatTree, Graph};
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
@@ -47,7 +47,7 @@ fn scene(series: Series, verbs: Verbs) -> Scene {
 
 fn melo(config: &mut SimConfig) {
     let rto = Setting::Value(Duration::from_us(400));
-    config.transport.recovery = MeloConfig { rto, ..MeloConfig::default() }.into();
+    config.transport.rdma_mut().expect("queue pairs").recovery = MeloConfig { rto, ..MeloConfig::default() }.into();
 }
 
 /// Sets random loss of packets on each link.
@@ -82,8 +82,9 @@ fn in_tunnels(burst: Toggle) -> impl FnOnce(&mut SimConfig) {
     move |config| {
         let eqif = EqifConfig { rdma: Some(RdmaEqif::default()), ..EqifConfig::default() };
         let rto = Setting::Value(Duration::from_us(100));
-        config.transport.eqds = Some(EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() });
-        config.transport.has_rdma_stack = true;
+        let tunnels = EqdsConfig { burst, rto, eqif, ..EqdsConfig::default() };
+        let rdma = *config.transport.rdma().expect("queue pairs");
+        config.transport = TunnelledConfig::new(tunnels, rdma).into();
         if burst != Toggle::Off {
             config.switch.buffer = BufferConfig::Trimming(Trimming::default());
             config.nic.ack_class = Trimming::default().header_class;
@@ -93,7 +94,8 @@ fn in_tunnels(burst: Toggle) -> impl FnOnce(&mut SimConfig) {
 
 /// Sets a go-back-N that needs no PFC.
 fn acknowledged(config: &mut SimConfig) {
-    config.transport.recovery = GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
+    config.transport.rdma_mut().expect("queue pairs").recovery =
+        GoBackNConfig { acks: Acks::WithoutPfc, ..GoBackNConfig::default() }.into();
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn eqifs_press_back_on_queue_pairs() {
         let scene =
             Scene::new(star(&[link(40, 500); 5]), Series::Irn).with(acknowledged).with(in_tunnels(Toggle::Auto));
         let scene = scene.with(|config| {
-            config.transport.congestion = congestion;
+            config.transport.rdma_mut().expect("queue pairs").congestion = congestion;
             config.workload.verbs = Many::from(verbs);
         });
         let record = scene.finish().record;
@@ -230,7 +232,9 @@ fn what_melo_keeps_for_applications_is_counted_as_for_plain_messages() {
         let rto = Setting::Value(Duration::from_us(400));
         // Each hole is sent once: what is sent again depends on when answers come, which differs here.
         let recovery = MeloConfig { rto, pool_bits, resend: Resend::Once, ..MeloConfig::default() };
-        let scene = scene.with(|config| config.transport.recovery = recovery.into()).with(losing(Affected::Data, 5));
+        let scene = scene
+            .with(|config| config.transport.rdma_mut().expect("queue pairs").recovery = recovery.into())
+            .with(losing(Affected::Data, 5));
         scene.finish().record.reordering
     };
     let asking = |verb| scene(Series::Irn, Verbs { operations: only(verb), messages: Some(1), ..fixed(size) });
@@ -274,7 +278,10 @@ fn congestion_control_slows_requests_and_answers_down() {
     for verb in [Verb::Write, Verb::Read] {
         let free = crowd(verb).finish().record;
         for congestion in controls {
-            let record = crowd(verb).with(|config| config.transport.congestion = congestion).finish().record;
+            let record = crowd(verb)
+                .with(|config| config.transport.rdma_mut().expect("queue pairs").congestion = congestion)
+                .finish()
+                .record;
             assert_eq!(record.flows_finished, 160, "{verb:?}, {congestion:?}");
             assert_eq!(record.cnps_delivered > 0, congestion.name() == "dcqcn", "{verb:?}, {congestion:?}");
             let (some, none) = (record.data_drops.total(), free.data_drops.total());
@@ -405,7 +412,9 @@ fn no_congestion_control_needs_timeouts_on_an_idle_path() {
             controls.iter().flat_map(|&control| [Verb::Write, Verb::Send, Verb::Read].map(|verb| (control, verb)))
         {
             let verbs = Verbs { operations: only(verb), messages: Some(20), queue_depth: 20, ..fixed(70_000) };
-            let outcome = scene(series, verbs).with(|config| config.transport.congestion = congestion).finish();
+            let outcome = scene(series, verbs)
+                .with(|config| config.transport.rdma_mut().expect("queue pairs").congestion = congestion)
+                .finish();
             let record = outcome.record;
             let unfinished = outcome.flows.iter().filter(|row| row.finish.is_none()).count();
             let found = (record.timeouts, record.retransmissions, unfinished);

@@ -311,7 +311,8 @@ fn who_gets_no_acknowledgements_is_not_ahead() {
     let graph = Chain { switches: 4, hosts_per_end: 1, hosts_per_inner: 0, host_link, switch_link }.build().unwrap();
     let starts = |acks| {
         let scene = Scene::new(graph.clone(), Series::RocePfc).with(|config| {
-            config.transport.recovery = GoBackNConfig { acks, ..GoBackNConfig::default() }.into();
+            config.transport.rdma_mut().expect("queue pairs").recovery =
+                GoBackNConfig { acks, ..GoBackNConfig::default() }.into();
             config.workload.closed_loop = closed_loop(1, Some(5), 1_000);
         });
         scene.finish().flows.iter().map(|row| row.start).collect::<Vec<_>>()

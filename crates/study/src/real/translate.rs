@@ -90,9 +90,9 @@ fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
         ("failures", !config.failures.is_empty()),
         ("stop.time", config.stop.time.is_some()),
         ("beside", config.beside.is_some()),
-        ("transport.eqds", config.transport.eqds.is_some()),
+        ("transport.eqds", config.transport.tunnels().is_some()),
         ("nic.verbs-headers", config.nic.verbs_headers != VerbsHeaders::Selvedge),
-        ("transport.congestion", !matches!(config.transport.congestion, CongestionConfig::None(_))),
+        ("transport.congestion", !matches!(config.transport.congestion(), None | Some(CongestionConfig::None(_)))),
     ] {
         if is_wanted {
             return Err(ConfigError::new(key, "the real world has none of this: leave it out, or --real"));

@@ -21,12 +21,12 @@ use std::net::Ipv4Addr;
 
 use selvedge_sim::SimConfig;
 use selvedge_telemetry::FlowRow;
-use selvedge_transport::{RecoveryConfig, Scheme};
+use selvedge_transport::Scheme;
 use selvedge_units::{HostId, PortId, Psn, QpNumber};
 use selvedge_wire::tcp::{Tcp, TcpDatagram};
 use selvedge_wire::{
-    Ack, AckKind, Bth, Content, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress, NetRt,
-    Opcode, Packet, Pause, Pfc, Pull, Repr, Reth, Roce, Udp, eqds, verbs,
+    Ack, AckKind, Bth, Content, Control, Data, Envelope, Extended, Extension, Frame, Header, HoleNack, MacAddress,
+    NetRt, Opcode, Packet, Pause, Pfc, Repr, Reth, Roce, Udp, eqds, verbs,
 };
 
 use tcp::Connections;
@@ -69,11 +69,11 @@ impl Headers {
     pub(crate) fn new(config: &SimConfig, priorities: Vec<u8>) -> Self {
         Self {
             priorities,
-            acknowledged: config.transport.recovery.acknowledges(),
-            selective: matches!(config.transport.recovery, RecoveryConfig::Irn(_)),
+            acknowledged: config.transport.recovery().is_none_or(Scheme::acknowledges),
+            selective: config.transport.recovery().is_some_and(Scheme::extends_nacks),
             flows: BTreeMap::new(),
             connections: Connections::default(),
-            layout: config.transport.eqds.map_or(eqds::Layout::Wide, |eqds| eqds.headers.into()),
+            layout: config.transport.tunnels().map_or(eqds::Layout::Wide, |eqds| eqds.headers.into()),
         }
     }
 
@@ -95,7 +95,7 @@ impl Headers {
             Repr::HoleNack(nack) => (self.hole_nack(packet, &nack), 0),
             Repr::Cnp => (self.cnp(packet), 0),
             Repr::NetRt(message) => (self.netrt(packet, message), 0),
-            Repr::Pull(pull) => (self.pull(packet, &pull), 0),
+            Repr::Control(control) => (self.control(packet, &control), 0),
             Repr::Tcp(tcp) => self.tcp(packet, &tcp),
             Repr::EqdsData(data) => self.tunnel_data(packet, &data),
             Repr::EqdsControl(control) => (self.tunnel_control(packet, &control), 0),
@@ -214,10 +214,12 @@ impl Headers {
         (self.roce(packet, bth, extended), 0)
     }
 
-    /// Returns the content of a pull, whose number takes the place of an acknowledgement's MSN.
-    fn pull(&self, packet: &Packet, pull: &Pull) -> Content {
-        let ack =
-            Ack { kind: AckKind::Ack, ecn_echo: false, expected: pull.expected, sack: pull.expected, msn: pull.number };
+    /// Returns the content of a control packet of a transport of messages. No standard has one: it is shown as an
+    /// acknowledgement of its second number, with its first one as MSN.
+    fn control(&self, packet: &Packet, control: &Control) -> Content {
+        let [number, expected, _] = control.words;
+        let expected = Psn::new(expected % Psn::MODULUS);
+        let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack: expected, msn: number };
         let (bth, aeth) = ack.headers();
         self.roce(packet, bth, Extended::Aeth(aeth))
     }

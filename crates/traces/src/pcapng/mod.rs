@@ -148,14 +148,15 @@ fn comment(packet: &Packet, fate: Option<DropReason>) -> Option<String> {
         Repr::Ack(_)
         | Repr::HoleNack(_)
         | Repr::Cnp
-        | Repr::Pull(_)
+        | Repr::Control(_)
         | Repr::Pause(_)
         | Repr::EqdsControl(_)
         | Repr::NetRt(_) => false,
     };
     let again = again.then(|| "retransmission".to_owned());
+    let control = if let Repr::Control(control) = packet.repr { Some(control.to_string()) } else { None };
     let trimmed = packet.is_trimmed().then(|| "trimmed".to_owned());
     let dropped = fate.map(|reason| format!("dropped: {}", reason.name()));
-    let notes: Vec<String> = again.into_iter().chain(trimmed).chain(dropped).collect();
+    let notes: Vec<String> = again.into_iter().chain(control).chain(trimmed).chain(dropped).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }

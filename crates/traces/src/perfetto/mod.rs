@@ -164,7 +164,7 @@ fn title(packet: &Packet) -> String {
             Message::Request(request) => format!("NetRT request {}", request.expected().get()),
             Message::Unfulfilled(psn) => format!("NetRT unfulfilled {}", psn.get()),
         },
-        Repr::Pull(pull) => format!("pull {}", pull.number),
+        Repr::Control(control) => control.to_string(),
         Repr::EqdsData(data) => tunnel_title(&data),
         Repr::EqdsControl(control) => answer_title(&control),
         Repr::Pause(pause) if pause.quanta == 0 => "PFC resume".to_owned(),
@@ -230,7 +230,7 @@ fn identity(packet: &Packet, sender: PortId) -> u64 {
             Message::Request(request) => (5, 1 + request.expected().get()),
             Message::Unfulfilled(psn) => (5, 1 + psn.get()),
         },
-        Repr::Pull(pull) => (20, pull.number),
+        Repr::Control(control) => (20, control.words[0]),
         // A host sends one packet at a time, so that the sending time identifies it.
         Repr::EqdsData(data) => (6, data.seq),
         Repr::EqdsControl(control) => (7 + u64::from(control.flags.bits()), control.number ^ control.pull << 16),

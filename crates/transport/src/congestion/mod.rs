@@ -3,7 +3,7 @@
 //! An algorithm is a folder with its settings (`Config`) and its state (`Control`, a
 //! [`Congestion`]), and one line in the registry at the end of this file.
 
-use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Seq};
+use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Seq, Setting};
 use selvedge_wire::PathRecord;
 
 use crate::fabric::{Fabric, SettingError};
@@ -185,6 +185,22 @@ pub trait Tuning {
     fn hears_cnps(&self) -> bool {
         false
     }
+    /// Returns whether acknowledgements must carry marks or time stamps, which those of standard queue pairs do not.
+    fn reads_acks(&self) -> bool {
+        false
+    }
+    /// Returns the longest pause between two packets of `frame` bytes that the algorithm may ask for, where a round trip
+    /// takes `round`; with resolved settings.
+    fn slowest_pace(&self, frame: Bytes, round: Duration) -> Duration {
+        let _ = (frame, round);
+        Duration::ZERO
+    }
+}
+
+/// Returns the time between two packets of `frame` bytes at `rate`, which is above zero; zero without such a rate.
+pub(crate) fn pause(rate: Setting<Rate>, frame: Bytes) -> Duration {
+    let rate = rate.resolve(|| None).filter(|rate| *rate > Rate::ZERO);
+    rate.map_or(Duration::ZERO, |rate| rate.time_for(frame))
 }
 
 registry! {
@@ -195,8 +211,11 @@ registry! {
         fn needs(&self) -> Needs;
         fn extra_header(&self) -> Bytes;
         fn hears_cnps(&self) -> bool;
+        fn reads_acks(&self) -> bool;
+        fn slowest_pace(&self, frame: Bytes, round: Duration) -> Duration;
     }
     /// Any congestion control.
+    #[derive(Clone, Debug)]
     run AnyCongestion: Congestion = Control {
         fn listens(&self) -> bool;
         fn on_path(&mut self, links: u32);

@@ -5,6 +5,7 @@ use alloc::format;
 use selvedge_units::{Chance, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
+use crate::endpoint::EndpointSettings;
 use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
 
 /// NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
@@ -47,9 +48,10 @@ impl Default for NdpConfig {
 impl NdpConfig {
     /// Full packets that a switch queue holds in the paper (section 3.1).
     const QUEUE: u64 = 8;
+}
 
-    /// Replaces every "auto".
-    pub fn resolve(&mut self, fabric: &Fabric) {
+impl EndpointSettings for NdpConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
         let pipe = fabric.pipe().get().div_ceil(frame.get().max(1));
         resolve(&mut self.initial_window, || Some((pipe + Self::QUEUE).min(WIDEST_WINDOW) as u32));
@@ -59,11 +61,7 @@ impl NdpConfig {
         resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(5)));
     }
 
-    /// Checks the resolved settings.
-    ///
-    /// # Errors
-    /// Returns the first invalid key.
-    pub fn check(&self) -> Result<(), SettingError> {
+    fn check(&self) -> Result<(), SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
         match self.initial_window {
             Setting::Value(packets @ 1..) if u64::from(packets) > WIDEST_WINDOW => {
@@ -84,6 +82,37 @@ impl NdpConfig {
         check_timeout("rto", resolved(self.rto, "rto").unwrap_or_default())
     }
 
+    fn needs_trimming(&self) -> bool {
+        true
+    }
+
+    fn chooses_paths(&self) -> bool {
+        true
+    }
+
+    /// Returns 2: an acknowledgement and a pull.
+    fn answers(&self) -> f64 {
+        2.0
+    }
+
+    fn longest_timeout(&self) -> Duration {
+        self.timeout()
+    }
+
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        Some(("rto", self.timeout()))
+    }
+
+    fn slowest_pace(&self) -> Duration {
+        self.interval()
+    }
+
+    fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)> {
+        Some(("pull-interval", self.interval(), self.window()))
+    }
+}
+
+impl NdpConfig {
     pub(super) fn window(&self) -> u64 {
         resolved(self.initial_window, "initial-window").map_or(1, u64::from)
     }

@@ -2,22 +2,25 @@
 //!
 //! ```text
 //!     supply ────┐                      ┌─> poll_transmit   while is_ready: the window, then one packet per pull
-//!     on_ack ────┼─>  NdpSender  ───────┤
-//!     on_pull ───┘                      └─> poll_timeout    when to call handle_timeout
+//!     handle_ack ┼─>  NdpSender  ───────┤
+//!     handle_pull┘                      └─> poll_timeout    when to call handle_timeout
 //!
-//!     on_data ────>  NdpReceiver  ────────> Reply { verdict, ack }, and owes the sender a pull
+//!     handle_data >  NdpReceiver  ────────> Reply { verdict, ack }, and owes the sender a pull
 //!     owe ────────>  PullPacer  ──────────> poll            whose pull is due; one for all flows of a host
 //! ```
 //!
 //! README.md in this folder maps the sections of the paper to this code, and lists deviations.
 
 mod config;
+mod host;
 mod pacer;
 mod paths;
 mod receiver;
 mod sender;
 
+pub use config::NdpConfig as Config;
 pub use config::NdpConfig;
+pub use host::Host;
 pub use pacer::PullPacer;
 pub use receiver::NdpReceiver;
 pub use sender::{NdpSegment, NdpSender};

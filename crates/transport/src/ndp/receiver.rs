@@ -25,7 +25,7 @@ impl NdpReceiver {
 
     /// Handles a packet or a trimmed header: acknowledges a whole packet, requests a trimmed one again. In either case
     /// a pull is owed, unless it would be useless.
-    pub fn on_data(&mut self, data: &Data, marked: bool) -> Reply {
+    pub fn handle_data(&mut self, data: &Data, marked: bool) -> Reply {
         let seq = data.psn.near(self.expected, self.first);
         let Some(seq) = seq.filter(|&seq| seq < self.expected + WIDEST_WINDOW) else {
             return Reply { verdict: DataVerdict::Invalid, ack: None };

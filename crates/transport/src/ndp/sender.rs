@@ -96,7 +96,7 @@ impl NdpSender {
     }
 
     /// Handles the receiver's report on one packet and on all packets before `expected`.
-    pub fn on_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
+    pub fn handle_ack(&mut self, cx: &mut Cx<'_>, ack: &Ack) {
         let Some(expected) = ack.expected.near(self.acked, self.first) else { return };
         let Some(seq) = ack.sack.near(self.acked, self.first) else { return };
         let end = self.acked + self.sent.len() as u64;
@@ -121,7 +121,7 @@ impl NdpSender {
     }
 
     /// Handles a pull, which also acknowledges everything before `expected`.
-    pub fn on_pull(&mut self, cx: &Cx<'_>, number: u32, expected: Psn) {
+    pub fn handle_pull(&mut self, cx: &Cx<'_>, number: u32, expected: Psn) {
         self.busy = cx.now;
         let more = number.wrapping_sub(self.pulled);
         // Serial numbers: more than half the number space ahead means behind.

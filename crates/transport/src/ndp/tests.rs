@@ -7,6 +7,7 @@ use selvedge_units::{Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data};
 
 use super::{NdpConfig, NdpReceiver, NdpSegment, NdpSender, PullPacer};
+use crate::endpoint::EndpointSettings;
 use crate::fabric::Fabric;
 use crate::role::{Cx, DataVerdict, HoldReason};
 
@@ -41,13 +42,13 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
     let mut sender = NdpSender::new(&config(3), FIRST, 10, 1);
     assert_eq!(sends(&mut sender, at(0)), [(0, false), (1, false), (2, false)]);
     assert_eq!(sender.hold(), HoldReason::Window);
-    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 1, 0));
+    sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 1, 0));
     assert_eq!(sends(&mut sender, at(5)), [], "an acknowledgement alone allows nothing");
-    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(6)), [(3, false)]);
-    sender.on_pull(&Cx::at(at(6)), 4, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 4, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(7)), [(4, false), (5, false), (6, false)], "it stands for those that were lost");
-    sender.on_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(8)), [], "and those come late for nothing");
 }
 
@@ -56,12 +57,12 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
 fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
     let mut sender = NdpSender::new(&config(10), FIRST, 3, 1);
     assert_eq!(sends(&mut sender, at(0)).len(), 3);
-    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 1));
-    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
+    sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 1));
+    sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
     assert_eq!((sends(&mut sender, at(5)), sender.is_ready()), (Vec::new(), false));
-    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 1, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(6)), [(1, true)]);
-    sender.on_pull(&Cx::at(at(7)), 2, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(7)), 2, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(7)), [(2, true)]);
 }
 
@@ -88,11 +89,11 @@ fn what_was_trimmed_goes_before_what_is_new() {
     let mut sender = NdpSender::new(&config(4), FIRST, 10, 1);
     sends(&mut sender, at(0));
     for seq in [2, 1] {
-        sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, seq));
+        sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, seq));
     }
-    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
+    sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
     assert_eq!(sends(&mut sender, at(5)), [], "it waits for a pull, too");
-    sender.on_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 3, Seq::new(1).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(6)), [(2, true), (1, true), (4, false)]);
 }
 
@@ -100,7 +101,7 @@ fn what_was_trimmed_goes_before_what_is_new() {
 fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
     let mut sender = NdpSender::new(&config(3), FIRST, 3, 1);
     sends(&mut sender, at(0));
-    sender.on_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 0, 1));
+    sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 0, 1));
     assert_eq!(sender.poll_timeout(), Some(at(100)));
     sender.handle_timeout(&mut Cx::at(at(99)));
     assert_eq!(sends(&mut sender, at(99)), []);
@@ -108,7 +109,7 @@ fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
     assert_eq!(sends(&mut sender, at(100)), [(0, true), (2, true)]);
     assert_eq!((sender.timeouts(), sender.poll_timeout()), (1, Some(at(200))));
     for seq in [0, 2] {
-        sender.on_ack(&mut Cx::at(at(105)), &ack(AckKind::Ack, 3, seq));
+        sender.handle_ack(&mut Cx::at(at(105)), &ack(AckKind::Ack, 3, seq));
     }
     assert!(sender.is_done());
 }
@@ -117,7 +118,7 @@ fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
 fn one_packet_asks_for_pulls_that_were_lost() {
     let mut sender = NdpSender::new(&config(1), FIRST, 3, 1);
     sends(&mut sender, at(0));
-    sender.on_ack(&mut Cx::at(at(40)), &ack(AckKind::Ack, 1, 0));
+    sender.handle_ack(&mut Cx::at(at(40)), &ack(AckKind::Ack, 1, 0));
     sender.handle_timeout(&mut Cx::at(at(100)));
     assert_eq!((sends(&mut sender, at(100)), sender.poll_timeout()), (Vec::new(), Some(at(140))));
     sender.handle_timeout(&mut Cx::at(at(140)));
@@ -129,9 +130,9 @@ fn answers_that_make_no_sense_change_nothing() {
     let mut sender = NdpSender::new(&config(2), FIRST, 9, 1);
     sends(&mut sender, at(0));
     for (expected, seq) in [(3, 0), (0, 2), (5, 7)] {
-        sender.on_ack(&mut Cx::at(at(1)), &ack(AckKind::Nack, expected, seq));
+        sender.handle_ack(&mut Cx::at(at(1)), &ack(AckKind::Nack, expected, seq));
     }
-    sender.on_pull(&Cx::at(at(6)), 1, Seq::new(7).to_psn(FIRST));
+    sender.handle_pull(&Cx::at(at(6)), 1, Seq::new(7).to_psn(FIRST));
     assert_eq!(sends(&mut sender, at(1)), [(2, false)]);
 }
 
@@ -141,7 +142,7 @@ fn receivers_refuse_headers_and_keep_what_comes_early() {
     let mut take = |seq: u64, trimmed| {
         let psn = Seq::new(seq).to_psn(FIRST);
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed };
-        let reply = receiver.on_data(&data, false);
+        let reply = receiver.handle_data(&data, false);
         let ack = reply.ack.expect("an answer to each");
         (reply.verdict, ack.kind, ack.expected.near(Seq::new(0), FIRST).expect("a PSN near the first").index())
     };
@@ -202,7 +203,7 @@ fn transfer(seed: u64, total: u64) {
             }
         }
         if let Some(data) = there.pop_front() {
-            let reply = receiver.on_data(&data, false);
+            let reply = receiver.handle_data(&data, false);
             missing -= u64::from(matches!(reply.verdict, DataVerdict::Accepted(_)));
             if rng.below(12) > 0 {
                 back.extend(reply.ack);
@@ -215,10 +216,10 @@ fn transfer(seed: u64, total: u64) {
             pulls.push_back((receiver.pull(), receiver.expected()));
         }
         if let Some(ack) = back.pop_front() {
-            sender.on_ack(&mut cx, &ack);
+            sender.handle_ack(&mut cx, &ack);
         }
         if let Some((number, expected)) = pulls.pop_front() {
-            sender.on_pull(&cx, number, expected);
+            sender.handle_pull(&cx, number, expected);
         }
     }
     assert_eq!(missing, 0, "seed {seed}: what is acknowledged has arrived");

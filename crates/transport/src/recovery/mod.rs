@@ -264,6 +264,34 @@ pub trait Scheme {
     }
     /// Returns how many packets a flow may have in flight (BDP-FC).
     fn bdp_cap(&self) -> Setting<u32>;
+    /// Removes the limit of packets in flight ([`Scheme::bdp_cap`]), for receivers, whose senders may have a larger one.
+    fn remove_cap(&mut self) {}
+    /// Returns whether receivers keep packets that arrive out of order.
+    fn keeps_out_of_order(&self) -> bool {
+        true
+    }
+    /// Returns whether a gap is repaired without a timeout even if the packet that closes it is overtaken by others.
+    fn survives_reordering(&self) -> bool {
+        true
+    }
+    /// Returns the packets for which all receivers of a NIC together can keep state out of order, and the key of that
+    /// setting; `None` without a common limit.
+    fn pool(&self) -> Option<(&'static str, u32)> {
+        None
+    }
+    /// Returns whether NACKs carry IRN's extension of AETH: the packet that triggered them.
+    fn extends_nacks(&self) -> bool {
+        false
+    }
+    /// Returns the longest timeout, backed off as far as it may be.
+    fn longest_timeout(&self) -> Duration;
+    /// Returns the shortest timeout that does not adapt to the network, and its key; `None` without one.
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)>;
+    /// Sets the settings whose "auto" depends on PFC to "auto".
+    fn forget_pfc(&mut self);
+    /// Returns the number that names the scheme in packets between Selvedge NICs, 1 to 15; `None`: packets are those of
+    /// standard connections.
+    fn wire_id(&self) -> Option<u8>;
 }
 
 registry! {
@@ -278,8 +306,18 @@ registry! {
         fn shared_pools(&self) -> SharedPools;
         fn reorder_slots(&self) -> u32;
         fn bdp_cap(&self) -> Setting<u32>;
+        fn remove_cap(&mut self);
+        fn keeps_out_of_order(&self) -> bool;
+        fn survives_reordering(&self) -> bool;
+        fn pool(&self) -> Option<(&'static str, u32)>;
+        fn extends_nacks(&self) -> bool;
+        fn longest_timeout(&self) -> Duration;
+        fn shortest_timeout(&self) -> Option<(&'static str, Duration)>;
+        fn forget_pfc(&mut self);
+        fn wire_id(&self) -> Option<u8>;
     }
     /// Any loss recovery, sender's half.
+    #[derive(Clone, Debug)]
     run AnyRecovery: Recovery = Send {
         fn acked(&self) -> Seq;
         fn sent(&self) -> Seq;
@@ -304,6 +342,7 @@ registry! {
         ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
+    #[derive(Clone, Debug)]
     run AnyRecoveryReceiver: RecoveryReceiver = Recv {
         fn expected(&self) -> Seq;
         fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;

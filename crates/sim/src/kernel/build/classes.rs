@@ -22,7 +22,7 @@ pub(super) struct Classes {
 impl Classes {
     pub(super) fn of(config: &SimConfig, workloads: &[WorkloadSummary]) -> Result<Self, ConfigError> {
         let nic = &config.nic;
-        let priorities = config.switch.priorities(nic, config.beside.as_ref(), workloads);
+        let priorities = config.switch.priorities(nic, &config.transport, config.beside.as_ref(), workloads);
         if priorities.len() > MOST_CLASSES {
             let message = format!("{} priorities are in use; at most {MOST_CLASSES} can be", priorities.len());
             return Err(ConfigError::new("workload", message));
@@ -32,13 +32,11 @@ impl Classes {
             priority @ 0..=7 => index(priority),
             _ => index(nic.data_class),
         });
-        let asked = workloads.iter().flat_map(|workload| &workload.priorities);
+        let data = config.switch.data_priorities(nic, &config.transport, config.beside.as_ref(), workloads);
         let guest = config.beside.as_ref().and_then(|beside| beside.class);
         Ok(Self {
             of_flow,
-            all_data: asked
-                .chain(guest.as_ref())
-                .fold(1 << index(nic.data_class), |bits, &priority| bits | 1 << index(priority)),
+            all_data: data.into_iter().fold(0, |bits, priority| bits | 1 << index(priority)),
             ack: index(nic.ack_class),
             cnp: index(nic.cnp_class),
             beside: guest.map_or(index(nic.data_class), index),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::{Carrier, NicParams, TcpParams};
+use selvedge_nic::{Carrier, Frames, NicParams, TcpParams};
 use selvedge_switch::buffer::{Accounting, Buffer, Queueing, Thresholds};
 use selvedge_switch::descriptor::Attachment;
 use selvedge_switch::{Params, fair, trimming};
@@ -60,7 +60,7 @@ fn nic(
     has_verbs: bool,
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
-    let (mut eqds, mut eqif) = transport.tunnels(nic);
+    let (mut eqds, mut eqif) = transport.tunnel_params(nic);
     let of_stacks = eqif.iter_mut().flat_map(|eqif| core::iter::once(&mut eqif.tunnel).chain(&mut eqif.tunnels));
     for tunnel in eqds.iter_mut().chain(of_stacks) {
         if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
@@ -69,27 +69,26 @@ fn nic(
     }
     let verbs = if has_verbs { Some(transport.verbs(nic, classes.of_flow[8])?) } else { None };
     Ok(NicParams {
-        mtu: nic.mtu.get() as u16,
-        header: nic.data_header(transport).get() as u16,
-        ack_frame: nic.ack_frame(transport).get() as u16,
+        frames: Frames {
+            mtu: nic.mtu.get() as u16,
+            header: nic.data_header(transport).get() as u16,
+            ack_frame: nic.ack_frame(transport).get() as u16,
+            gap: nic.gap.get() as u16,
+            ack_class: classes.ack,
+            classes: std::array::from_fn(|priority| classes.of_flow[priority]),
+            ecn_capable: config.switch.ecn.enabled.resolve(|| false),
+        },
         hole_nack_frame: (nic.ack_frame(transport).get() + Hole::THREE as u64) as u16,
         cnp_frame: nic.cnp_frame.get() as u16,
-        gap: nic.gap.get() as u16,
         qp_burst: nic.qp_burst,
         mac_poll: nic.mac_poll,
         polls_at_random: nic.mac_poll_phases == PollPhases::Random,
         data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
-        ack_class: classes.ack,
         cnp_class: classes.cnp,
-        ecn_capable: config.switch.ecn.enabled.resolve(|| false),
-        sender: transport.sender(nic),
-        receiver: transport.receiver(),
-        tcp: transport.tcp.map(|config| TcpParams { config, ack_class: classes.ack }),
+        flows: transport.flows(nic, classes.ack),
         beside: beside.as_ref().map(|beside| TcpParams { config: beside.tcp, ack_class: classes.beside_ack }),
         eqds,
         eqif,
-        ndp: transport.ndp,
-        feedback: transport.feedback(),
         verbs,
     })
 }
@@ -116,7 +115,7 @@ pub(super) fn switches(
     }
     // RDMA headers vary in length: queues are sized for frames with the longest. Frames of tunnels include these.
     let more =
-        if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers } else { Bytes::ZERO };
+        if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers() } else { Bytes::ZERO };
     let frame = frame_limit + more;
     let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
     let (buffer, queueing) = match &switch.buffer {
@@ -197,7 +196,7 @@ pub(super) fn fabric(
         schedule: lookahead.schedule,
         notice: lookahead.notice,
         unacknowledged: !config.transport.acknowledges(),
-        has_more_to_tell: config.transport.feedback().reports_freely() || config.transport.eqds.is_some(),
+        has_more_to_tell: config.transport.reports_freely() || config.transport.tunnels().is_some(),
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         has_cargo,

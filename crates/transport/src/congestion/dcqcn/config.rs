@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
-use crate::congestion::{Marking, Needs, Tuning};
+use crate::congestion::{Marking, Needs, Tuning, pause};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// DCQCN. Settings at "auto" have the values of `defaults`.
@@ -253,6 +253,9 @@ impl Tuning for DcqcnConfig {
             Defaults::ConnectX => VENDOR_MARKING,
         };
         Needs { marking: Some(marking), cnp_interval: resolved(self.cnp_interval, "cnp-interval"), ..Needs::default() }
+    }
+    fn slowest_pace(&self, frame: Bytes, _round: Duration) -> Duration {
+        pause(self.min_rate, frame)
     }
 }
 

@@ -75,4 +75,7 @@ impl Tuning for DctcpConfig {
         let marking = Some(Marking { k_min: k, k_max: k, p_max: Chance::ALWAYS, rate });
         Needs { marking, acks: true, ..Needs::default() }
     }
+    fn reads_acks(&self) -> bool {
+        true
+    }
 }

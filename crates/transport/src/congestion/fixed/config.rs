@@ -1,8 +1,8 @@
 //! Settings of the fixed limits.
 
-use selvedge_units::{Bytes, Rate, Setting};
+use selvedge_units::{Bytes, Duration, Rate, Setting};
 
-use crate::congestion::{Needs, Tuning};
+use crate::congestion::{Needs, Tuning, pause};
 use crate::fabric::{Fabric, SettingError, resolve};
 
 /// A window and a rate that never change.
@@ -38,5 +38,8 @@ impl Tuning for FixedConfig {
     fn needs(&self) -> Needs {
         // A window needs acknowledgements to open again.
         Needs { acks: self.window != Setting::Off, ..Needs::default() }
+    }
+    fn slowest_pace(&self, frame: Bytes, _round: Duration) -> Duration {
+        pause(self.rate, frame)
     }
 }

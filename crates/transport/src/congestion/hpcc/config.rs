@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 use selvedge_wire::PathRecord;
 
-use crate::congestion::{Needs, Tuning};
+use crate::congestion::{Needs, Tuning, pause};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// HPCC. The defaults are the paper's (SIGCOMM'19, sections 3.3 and 5.1).
@@ -134,5 +134,8 @@ impl Tuning for HpccConfig {
 
     fn extra_header(&self) -> Bytes {
         self.header
+    }
+    fn slowest_pace(&self, frame: Bytes, _round: Duration) -> Duration {
+        pause(Setting::Value(self.min_rate), frame)
     }
 }

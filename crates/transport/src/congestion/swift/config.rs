@@ -116,4 +116,10 @@ impl Tuning for SwiftConfig {
     fn needs(&self) -> Needs {
         Needs { acks: true, ..Needs::default() }
     }
+    fn reads_acks(&self) -> bool {
+        true
+    }
+    fn slowest_pace(&self, _frame: Bytes, round: Duration) -> Duration {
+        Duration::from_ps((round.as_ps() as f64 / self.min_cwnd.max(f64::MIN_POSITIVE)) as u64)
+    }
 }

@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
-use crate::congestion::{Needs, ReportBy, Reports, Tuning};
+use crate::congestion::{Needs, ReportBy, Reports, Tuning, pause};
 use crate::fabric::{Fabric, SettingError, resolve, resolved};
 
 /// TIMELY. The defaults are the paper's (SIGCOMM'15), except for the start at line rate, which is the IRN paper's
@@ -114,5 +114,11 @@ impl Tuning for TimelyConfig {
 
     fn needs(&self) -> Needs {
         Needs { reports: Some(Reports { every: self.segment, by: self.feedback }), ..Needs::default() }
+    }
+    fn reads_acks(&self) -> bool {
+        true
+    }
+    fn slowest_pace(&self, frame: Bytes, _round: Duration) -> Duration {
+        pause(self.min_rate, frame)
     }
 }

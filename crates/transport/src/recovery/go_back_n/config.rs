@@ -201,4 +201,24 @@ impl Scheme for GoBackNConfig {
         }
         footprint
     }
+    fn keeps_out_of_order(&self) -> bool {
+        false
+    }
+    fn survives_reordering(&self) -> bool {
+        self.rto != Setting::Off || self.nack == Nacks::EveryPacket
+    }
+    fn longest_timeout(&self) -> Duration {
+        let given = |timeout: Setting<Duration>| timeout.resolve(|| None).unwrap_or(Duration::ZERO);
+        given(self.rto).max(given(self.rto_low))
+    }
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        let low = self.rto_low.resolve(|| None).map(|rto| ("rto-low", rto));
+        low.or_else(|| self.rto.resolve(|| None).map(|rto| ("rto", rto)))
+    }
+    fn forget_pfc(&mut self) {
+        self.rto = Setting::Auto;
+    }
+    fn wire_id(&self) -> Option<u8> {
+        None
+    }
 }

@@ -311,4 +311,28 @@ impl Scheme for IrnConfig {
     fn footprint(&self) -> Footprint {
         footprint::of(self)
     }
+    fn remove_cap(&mut self) {
+        self.bdp_cap = Setting::Off;
+    }
+    fn extends_nacks(&self) -> bool {
+        true
+    }
+    fn longest_timeout(&self) -> Duration {
+        let given = |timeout: Setting<Duration>| timeout.resolve(|| None).unwrap_or(Duration::ZERO);
+        let dynamic = match self.rto {
+            Rto::Static => Duration::ZERO,
+            Rto::Dynamic(dynamic) => dynamic.max.max(given(dynamic.initial)),
+        };
+        given(self.rto_high).max(given(self.rto_low)).max(dynamic).saturating_add(self.retransmit_delay)
+    }
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        let is_static = self.timeouts == Timeouts::On && self.rto == Rto::Static;
+        self.rto_low.resolve(|| None).filter(|_| is_static).map(|rto| ("rto-low", rto))
+    }
+    fn forget_pfc(&mut self) {
+        self.timeouts = Timeouts::Auto;
+    }
+    fn wire_id(&self) -> Option<u8> {
+        Some(1)
+    }
 }

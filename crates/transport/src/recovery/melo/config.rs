@@ -157,4 +157,19 @@ impl Scheme for MeloConfig {
     fn reorder_slots(&self) -> u32 {
         self.slots()
     }
+    fn pool(&self) -> Option<(&'static str, u32)> {
+        Some(("pool-bits", self.pool_bits))
+    }
+    fn longest_timeout(&self) -> Duration {
+        self.rto.resolve(|| None).unwrap_or(Duration::ZERO)
+    }
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        self.rto.resolve(|| None).map(|rto| ("rto", rto))
+    }
+    fn forget_pfc(&mut self) {
+        self.rto = Setting::Auto;
+    }
+    fn wire_id(&self) -> Option<u8> {
+        Some(2)
+    }
 }

@@ -148,6 +148,7 @@ registry! {
         fn needs(&self) -> Needs;
     }
     /// Any congestion control of TCP.
+    #[derive(Clone, Debug)]
     run AnyControl: Control = State {
         fn on_acked(&mut self, window: &mut Window, acked: Acked);
         fn on_echo(&mut self, octets: u64, echo: bool, acked: Octet, sent: Octet);

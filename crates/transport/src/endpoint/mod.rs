@@ -1,0 +1,345 @@
+//! Transports of messages as one host sees them: the contract between a transport and its NIC.
+//!
+//! ```text
+//!     open_sender, open_receiver ──┐                  ┌─> Outbox: control packets, entries with data to send, deadlines
+//!     handle_packet ───────────────┼──> Endpoint  ────┤
+//!     handle_timeout ──────────────┘                  └─> Handled: messages that are complete
+//!     poll_transmit  (an entry's turn at the link) ─────> the next data packet
+//! ```
+//!
+//! An endpoint is everything of a transport on one host. Its flows are named by small numbers of its own, its *entries*:
+//! the NIC lets entries take turns at the link, and keeps their deadlines. A transport is a folder with its settings
+//! (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in the registry
+//! at the end of this file. A transport of one's own needs neither: see [`own`].
+
+mod outbox;
+pub mod own;
+mod stats;
+
+use core::fmt;
+
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_wire::{Control, Data, Ecn, Packet, Repr};
+
+use crate::fabric::{Fabric, SettingError};
+use crate::registry::registry;
+use crate::role::{Cx, HoldReason, Limits};
+use crate::{homa, ndp};
+
+pub use outbox::{Alarm, Outbox};
+pub use stats::NicStats;
+
+/// A message to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Destination host.
+    pub dst: HostId,
+    /// Payload length in bytes; above zero.
+    pub size: Bytes,
+    /// Input of the ECMP hash.
+    pub entropy: u32,
+    /// Traffic class of the data, for transports that do not choose classes.
+    pub class: u8,
+    /// Number of links that packets cross; zero if not known.
+    pub links: u32,
+    /// The caller's name of the message, returned on completion.
+    pub context: u32,
+}
+
+/// Lengths and classes of packets, for all flows of a NIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frames {
+    /// Payload of a full packet in bytes.
+    pub mtu: u16,
+    /// Bytes of a data frame in addition to its payload.
+    pub header: u16,
+    /// Length of an acknowledgement frame in bytes.
+    pub ack_frame: u16,
+    /// Bytes that every frame occupies on the wire in addition to its length.
+    pub gap: u16,
+    /// Traffic class of acknowledgements and other control packets.
+    pub ack_class: u8,
+    /// Traffic class of each of a transport's own priorities, lowest priority first ([`EndpointSettings::priorities`]).
+    pub classes: [u8; 8],
+    /// Whether data is marked as ECN-capable.
+    pub ecn_capable: bool,
+}
+
+impl Frames {
+    /// Returns the number of packets of a message of `size`.
+    pub const fn packets(&self, size: Bytes) -> u64 {
+        size.get().div_ceil(self.mtu as u64)
+    }
+
+    /// Returns the payload of packet `index` of a message of `size`, in bytes.
+    pub const fn payload(&self, size: Bytes, index: u64) -> u16 {
+        let rest = size.get().saturating_sub(index * self.mtu as u64);
+        if rest < self.mtu as u64 { rest as u16 } else { self.mtu }
+    }
+}
+
+/// The outside world as an endpoint sees it during one call: time and probe, and what the NIC lends.
+pub struct Context<'a, 'p> {
+    /// The time and the probe.
+    pub cx: &'a mut Cx<'p>,
+    /// The host of the endpoint.
+    pub host: HostId,
+    /// Lengths and classes of packets.
+    pub frames: &'a Frames,
+    /// Requests to the NIC, which it carries out after the call.
+    pub outbox: &'a mut Outbox,
+    /// Counters of the NIC. Those of sent control packets are the NIC's alone.
+    pub stats: &'a mut NicStats,
+}
+
+impl Context<'_, '_> {
+    /// Returns the current time.
+    #[inline]
+    pub const fn now(&self) -> Instant {
+        self.cx.now
+    }
+
+    /// Queues a control packet for the sender of packet `to`, of the same queue pair.
+    pub fn answer(&mut self, to: &Packet, repr: Repr) {
+        self.outbox.answers.push(Packet { sent_at: self.cx.now, ..self.reply(to, repr) });
+    }
+
+    /// Queues a control packet that echoes the sending time of `to`, from which the sender of `to` learns the
+    /// round-trip time; otherwise like [`Context::answer`].
+    pub fn echo(&mut self, to: &Packet, repr: Repr) {
+        self.outbox.answers.push(self.reply(to, repr));
+    }
+
+    fn reply(&self, to: &Packet, repr: Repr) -> Packet {
+        let (frame, class) = (self.frames.ack_frame, self.frames.ack_class);
+        Packet { src: self.host, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, frame, class, repr, ..*to }
+    }
+
+    /// Queues a control packet for the receiver of flow `entry`, which this host sends.
+    pub fn control(&mut self, entry: u32, message: &Message, qp: QpNumber, control: Control) {
+        let (frame, class) = (self.frames.ack_frame, self.frames.ack_class);
+        let packet = Packet {
+            sent_at: self.cx.now,
+            src: self.host,
+            dst: message.dst,
+            qp,
+            slot: self.outbox.slot(entry),
+            entropy: message.entropy,
+            frame,
+            class,
+            ecn: Ecn::NotCapable,
+            repr: Repr::Control(control),
+        };
+        self.outbox.answers.push(packet);
+    }
+
+    /// Returns a data packet of flow `entry`, which this host sends.
+    pub fn data(&self, entry: u32, message: &Message, qp: QpNumber, data: Data) -> Packet {
+        Packet {
+            sent_at: self.cx.now,
+            src: self.host,
+            dst: message.dst,
+            qp,
+            slot: self.outbox.slot(entry),
+            entropy: message.entropy,
+            frame: data.payload + self.frames.header,
+            class: message.class,
+            ecn: if self.frames.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
+            repr: Repr::Data(data),
+        }
+    }
+}
+
+/// Outcome of handling a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handled {
+    /// The packet was accepted.
+    Taken,
+    /// The packet was accepted and completed a message.
+    Completed(Completion),
+    /// The packet was dropped because its queue pair does not exist (any more).
+    Unknown,
+}
+
+/// Completion of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completion {
+    /// Everything sent on a queue pair is acknowledged.
+    Sent {
+        /// Queue pair of the message.
+        qp: QpNumber,
+        /// The caller's name of the message.
+        context: u32,
+    },
+    /// Everything expected on a queue pair has arrived.
+    Received {
+        /// Sending host.
+        src: HostId,
+        /// Queue pair of the message.
+        qp: QpNumber,
+        /// The caller's name of the message.
+        context: u32,
+        /// Data packets that had arrived before.
+        duplicates: u32,
+    },
+}
+
+/// Progress of a flow at its sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Cause for which the flow waits.
+    pub hold: HoldReason,
+    /// Packets sent, or octets where the receiver counts octets; each counted once. `None` where windows do not wait
+    /// for the next packet in order.
+    pub sent: Option<u64>,
+    /// Packets or octets never sent.
+    pub unsent: u64,
+    /// Whether the flow has lost packets that it may not retransmit yet.
+    pub has_lost: bool,
+    /// Retransmission timeouts so far; zero for tunnels, which many flows share.
+    pub timeouts: u64,
+    /// Retransmitted packets so far; zero for tunnels.
+    pub resent: u64,
+}
+
+/// Progress of a flow at its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arriving {
+    /// The caller's name of the flow.
+    pub context: u32,
+    /// Packets that have not arrived.
+    pub missing: u64,
+}
+
+/// Everything of a transport on one host.
+///
+/// Senders and receivers have entries of their own: numbers below [`Outbox::HOST`] that name a sender in packets
+/// ([`Packet::slot`], through [`Context::data`]), in the NIC's turns and in its deadlines, and a receiver in
+/// [`Endpoint::handle_packet`]. Senders and receivers are numbered separately. Calls that name an entry that does not
+/// exist have no effect.
+pub trait Endpoint: fmt::Debug {
+    /// Begins to send a message on queue pair `qp`; returns the entry of its sender. `settings` are the transport's for
+    /// the path to the receiver, which differ from the host's where "auto" depends on the path.
+    fn open_sender(
+        &mut self,
+        cx: &mut Context<'_, '_>,
+        settings: &EndpointConfig,
+        qp: QpNumber,
+        message: &Message,
+    ) -> u32;
+    /// Expects a message of `size` from queue pair `qp` of `src`; returns the entry of its receiver. `context` is the
+    /// caller's name of the message.
+    fn open_receiver(&mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32) -> u32;
+    /// Ends a sender, finished or not; returns the caller's name of its message.
+    fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32>;
+    /// Ends a receiver, finished or not; returns the caller's name of its message, and the number of duplicates.
+    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)>;
+    /// Handles a packet. Packets for a receiver ([`Repr::Data`], and [`Repr::Control`] with
+    /// [`to_receiver`](selvedge_wire::Control::to_receiver)) come with the receiver's entry, all others with that of
+    /// the sender that they name, which may have ended. A sender that is complete ends here.
+    fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled;
+    /// Writes the next data packet of an entry that was [ready](Outbox::ready), and whose turn has come, to `packet`;
+    /// returns whether there is one. An entry with more packets calls [`Outbox::ready`] again.
+    fn poll_transmit(&mut self, cx: &mut Context<'_, '_>, entry: u32, packet: &mut Packet) -> bool;
+    /// Handles a deadline of an entry, set through an [`Alarm`] for `at`, which has passed.
+    fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant);
+    /// Returns the traffic class of the next packet of an entry that is ready, for links whose peers pause classes.
+    fn class(&self, entry: u32, frames: &Frames) -> Option<u8>;
+    /// Returns the progress of a sender at `now`.
+    fn standing(&self, entry: u32, qp: QpNumber, now: Instant) -> Option<Standing>;
+    /// Returns the progress of a receiver.
+    fn arriving(&self, entry: u32) -> Option<Arriving>;
+    /// Returns the limits of a sender.
+    fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits>;
+}
+
+/// Properties of a transport that follow from its settings.
+pub trait EndpointSettings {
+    /// Replaces every "auto" by a value for `fabric`.
+    fn resolve(&mut self, fabric: &Fabric);
+    /// Checks the resolved settings.
+    ///
+    /// # Errors
+    /// The first setting that cannot work.
+    fn check(&self) -> Result<(), SettingError>;
+    /// Returns whether the transport works only where switches trim packets to their headers. Receivers then want these
+    /// headers: packets with [`Data::trimmed`] set reach [`Endpoint::handle_packet`].
+    fn needs_trimming(&self) -> bool {
+        false
+    }
+    /// Returns the number of priorities, from 0 on, among which the transport chooses for each data packet; zero if
+    /// flows have one priority each, chosen by the workload or by the NIC.
+    fn priorities(&self) -> u8 {
+        0
+    }
+    /// Returns whether all hosts and paths have the same settings: "auto" is then derived from the longest path of the
+    /// fastest hosts alone.
+    fn is_global(&self) -> bool {
+        false
+    }
+    /// Returns whether senders choose a path for each packet ([`Packet::entropy`]), rather than one for each message.
+    fn chooses_paths(&self) -> bool {
+        false
+    }
+    /// Returns the number of control packets for each data packet, for estimates of a run's cost.
+    fn answers(&self) -> f64 {
+        1.0
+    }
+    /// Returns the longest time after which a sender or receiver acts on a loss.
+    fn longest_timeout(&self) -> Duration;
+    /// Returns the key of the timeout that a round trip must not exceed, and its resolved value.
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        None
+    }
+    /// Returns the longest pause between two packets of a flow that pacing asks for when nothing else is sent.
+    fn slowest_pace(&self) -> Duration {
+        Duration::ZERO
+    }
+    /// Returns the pace at which receivers ask for packets: the key of the setting, the time between two packets, and
+    /// the number of packets sent before the first request. `None` where arrivals set the pace.
+    fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)> {
+        None
+    }
+}
+
+registry! {
+    /// Transports of messages, with their settings.
+    config EndpointConfig: EndpointSettings {
+        fn resolve(&mut self, fabric: &Fabric);
+        fn check(&self) -> Result<(), SettingError>;
+        fn needs_trimming(&self) -> bool;
+        fn priorities(&self) -> u8;
+        fn is_global(&self) -> bool;
+        fn chooses_paths(&self) -> bool;
+        fn answers(&self) -> f64;
+        fn longest_timeout(&self) -> Duration;
+        fn shortest_timeout(&self) -> Option<(&'static str, Duration)>;
+        fn slowest_pace(&self) -> Duration;
+        fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)>;
+    }
+    /// Any transport of messages.
+    #[derive(Debug)]
+    run AnyEndpoint: Endpoint = Host {
+        fn open_sender(
+            &mut self, cx: &mut Context<'_, '_>, settings: &EndpointConfig, qp: QpNumber, message: &Message
+        ) -> u32;
+        fn open_receiver(
+            &mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32
+        ) -> u32;
+        fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32>;
+        fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)>;
+        fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled;
+        fn poll_transmit(&mut self, cx: &mut Context<'_, '_>, entry: u32, packet: &mut Packet) -> bool;
+        fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant);
+        fn class(&self, entry: u32, frames: &Frames) -> Option<u8>;
+        fn standing(&self, entry: u32, qp: QpNumber, now: Instant) -> Option<Standing>;
+        fn arriving(&self, entry: u32) -> Option<Arriving>;
+        fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits>;
+    }
+    algorithms {
+        /// NDP: receivers pull, switches trim, packets spread over paths (SIGCOMM'17).
+        "ndp" => Ndp(ndp),
+        /// Homa: receivers grant, and choose the priorities of packets; shortest messages first (SIGCOMM'18).
+        "homa" => Homa(homa),
+    }    own [Own own]
+}

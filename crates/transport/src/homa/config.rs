@@ -1,0 +1,117 @@
+//! Settings of Homa.
+
+use alloc::format;
+use alloc::string::String;
+
+use selvedge_units::{Bytes, Duration, Setting};
+
+use crate::endpoint::EndpointSettings;
+use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+
+/// Homa (Montazeri et al., SIGCOMM 2018). Switches serve priorities strictly; `nic.ack-class` is that of grants.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
+pub struct HomaConfig {
+    /// Bytes on the wire of a message that are sent without a grant, and that grants keep under way (RTTbytes, section
+    /// 3.2). Rounded up to whole packets. "auto": those with which a host fills the longest empty path.
+    pub rtt_bytes: Setting<Bytes>,
+    /// Priorities of data, from 0 on, 1 to 7. The paper uses 8; this simulator has 7. Default: 7.
+    pub priorities: u8,
+    /// Priorities of unscheduled packets, the highest ones: 1 to `priorities`. "auto": receivers choose by the share of
+    /// unscheduled bytes in what arrives (section 3.4); half of all before anything has arrived. If all priorities are
+    /// unscheduled packets', scheduled ones share the lowest.
+    pub unscheduled_priorities: Setting<u8>,
+    /// Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section 3.5). "auto": as many
+    /// as there are priorities of scheduled packets at the receiver.
+    pub overcommitment: Setting<u16>,
+    /// Received messages after which a receiver chooses the priorities of unscheduled packets anew, 1 to 1,000,000. The
+    /// paper's are computed beforehand from the workload. Default: 100.
+    pub cutoffs_after: u32,
+    /// Silence after which a receiver asks for missing packets, and a sender without any answer repeats its first one.
+    /// "auto": five times the maximum round-trip time with one congested link. The paper has "a few milliseconds".
+    pub resend_interval: Setting<Duration>,
+}
+
+impl Default for HomaConfig {
+    fn default() -> Self {
+        Self {
+            rtt_bytes: Setting::Auto,
+            priorities: Self::MOST_PRIORITIES,
+            unscheduled_priorities: Setting::Auto,
+            overcommitment: Setting::Auto,
+            cutoffs_after: 100,
+            resend_interval: Setting::Auto,
+        }
+    }
+}
+
+impl HomaConfig {
+    /// Largest number of priorities.
+    const MOST_PRIORITIES: u8 = 7;
+
+    /// Returns RTTbytes in packets of `frame` bytes on the wire, at least one.
+    pub(super) fn rtt_packets(&self, frame: Bytes) -> u64 {
+        resolved(self.rtt_bytes, "rtt-bytes").map_or(1, |bytes| bytes.pieces(frame)).max(1)
+    }
+
+    pub(super) fn interval(&self) -> Duration {
+        resolved(self.resend_interval, "resend-interval").unwrap_or(Duration::MAX)
+    }
+}
+
+impl EndpointSettings for HomaConfig {
+    fn resolve(&mut self, fabric: &Fabric) {
+        resolve(&mut self.rtt_bytes, || Some(fabric.filling_window()));
+        resolve(&mut self.resend_interval, || Some(fabric.congested_rtt.saturating_mul(5)));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let wrong = |key, message: String| Err(SettingError::new(key, message));
+        if !matches!(self.rtt_bytes, Setting::Value(bytes) if !bytes.is_zero()) {
+            return wrong("rtt-bytes", "nobody grants what was never announced; give 1 byte or more".into());
+        }
+        let most = Self::MOST_PRIORITIES;
+        if !(1..=most).contains(&self.priorities) {
+            return wrong("priorities", format!("{} is out of range: give 1 to {most}", self.priorities));
+        }
+        match self.unscheduled_priorities {
+            Setting::Value(own) if !(1..=self.priorities).contains(&own) => {
+                let message = format!("{own} is out of range: give 1 to {}, the number of priorities", self.priorities);
+                return wrong("unscheduled-priorities", message);
+            }
+            Setting::Off => {
+                return wrong("unscheduled-priorities", "\"off\" is no number of priorities: give 1 or more".into());
+            }
+            Setting::Value(_) | Setting::Auto => {}
+        }
+        match self.overcommitment {
+            Setting::Value(messages) if !(1..=1_024).contains(&messages) => {
+                return wrong("overcommitment", format!("{messages} is out of range: give 1 to 1024"));
+            }
+            Setting::Off => return wrong("overcommitment", "nothing would ever be granted: give 1 or more".into()),
+            Setting::Value(_) | Setting::Auto => {}
+        }
+        if !(1..=1_000_000).contains(&self.cutoffs_after) {
+            return wrong("cutoffs-after", format!("{} is out of range: give 1 to 1000000", self.cutoffs_after));
+        }
+        check_timeout("resend-interval", resolved(self.resend_interval, "resend-interval").unwrap_or_default())
+    }
+
+    /// Returns true: receivers know how many packets need no grant.
+    fn is_global(&self) -> bool {
+        true
+    }
+
+    fn priorities(&self) -> u8 {
+        self.priorities
+    }
+
+    fn longest_timeout(&self) -> Duration {
+        self.interval()
+    }
+
+    fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
+        Some(("resend-interval", self.interval()))
+    }
+}
