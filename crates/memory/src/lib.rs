@@ -1,13 +1,12 @@
-//! Memory of state that is larger than the processor's cache: [`Table`]s in large pages, and prefetch.
+//! Memory of state that is larger than the processor's cache: [`Table`]s in large pages.
 //!
-//! All unsafe code that the simulator and its switches need for the sake of speed is here: their own is safe.
+//! The unsafe code that the simulator and its switches need for the sake of speed is here and in `prefetch`: their own
+//! is safe.
 
 mod pages;
-mod prefetch;
 mod table;
 
 pub use pages::{Allocator, advise, layout, return_freed_memory};
-pub use prefetch::{LINE, PrefetchQueue, PrefetchRange, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
 pub use table::Table;
 
 /// Bytes of one kind of state up to which it is taken to stay in the cache, where saving memory accesses costs more

@@ -236,8 +236,8 @@ impl BusyPorts {
     /// Prefetches the entries that [`BusyPorts::first`] and [`BusyPorts::push`] will need.
     #[inline]
     pub fn prefetch(&self) {
-        selvedge_memory::prefetch(&self.times, self.head);
-        selvedge_memory::prefetch(&self.ports, self.head);
+        selvedge_prefetch::prefetch(&self.times, self.head);
+        selvedge_prefetch::prefetch(&self.ports, self.head);
     }
 }
 

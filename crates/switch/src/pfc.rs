@@ -6,7 +6,7 @@
 //! nothing. A pause expires unless it is refreshed, so a lost resume frame does not stop a link for ever. A refresh
 //! depends on time alone: `announced` keeps its value until the peer is told otherwise.
 
-use selvedge_memory::prefetch_at;
+use selvedge_prefetch::prefetch_at;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::Pause;
 

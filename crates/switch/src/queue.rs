@@ -14,7 +14,8 @@
 
 use std::mem;
 
-use selvedge_memory::{CACHE, Table, prefetch};
+use selvedge_memory::{CACHE, Table};
+use selvedge_prefetch::prefetch;
 
 use crate::descriptor::{Descriptor, NO_SLOT, Slot, TRAIN_STEP};
 

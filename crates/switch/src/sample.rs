@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use selvedge_memory::prefetch_at;
+use selvedge_prefetch::prefetch_at;
 use selvedge_telemetry::{PortRow, PortTotals};
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 

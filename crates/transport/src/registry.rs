@@ -99,6 +99,13 @@ macro_rules! registry {
                 }
             }
         )+
+        $(
+            impl From<$own::Config> for $Config {
+                fn from(config: $own::Config) -> Self {
+                    Self::$Own(config)
+                }
+            }
+        )?
         impl $Settings for $Config {
             registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
         }

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use selvedge_prefetch::PrefetchRange;
 use selvedge_units::{HostId, QpNumber};
 
 /// A key that identifies a flow.
@@ -62,16 +63,16 @@ impl<K: Key> Table<K> {
         (key.mixed() >> 32) as usize & (self.entries.len() - 1)
     }
 
-    /// Returns the address and size of the entry where the search for `key` begins.
+    /// Returns the entry where the search for `key` begins, for drivers that prefetch it.
     #[inline]
-    pub fn prefetch_targets(&self, key: K) -> (*const u8, usize) {
-        (core::ptr::from_ref(&self.entries[self.home(key)]).cast(), size_of::<Entry<K>>())
+    pub fn state_of(&self, key: K) -> PrefetchRange {
+        PrefetchRange::of(core::slice::from_ref(&self.entries[self.home(key)]))
     }
 
-    /// Returns the address and size of all entries; size zero if the table is empty.
+    /// Returns all entries, for drivers that prefetch them; nothing if the table is empty.
     #[inline]
-    pub fn all_prefetch_targets(&self) -> (*const u8, usize) {
-        (self.entries.as_ptr().cast(), if self.len == 0 { 0 } else { size_of_val(&*self.entries) })
+    pub fn state(&self) -> PrefetchRange {
+        if self.len == 0 { PrefetchRange::EMPTY } else { PrefetchRange::of(&self.entries) }
     }
 
     /// Returns the value of `key`, if the table contains it.

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit, scheme};
-use selvedge_transport::Cx;
+use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit};
+use selvedge_transport::{Cx, Scheme};
 use selvedge_units::{Duration, Instant, QpNumber};
 
 use super::arrival::Arrival;
@@ -61,7 +61,7 @@ impl State {
         let mut connections = Connections::new(u64::from(entropy()?), network.slot(), entropy()?);
         // An invalid setting is reported when a queue pair is created.
         let recovery = settings::recovery().ok().filter(|_| !network.is_standard());
-        connections.manager.prefer(recovery.as_ref().and_then(scheme));
+        connections.manager.prefer(recovery.as_ref().and_then(Scheme::wire_id));
         Ok(Self {
             rnic,
             owners: Owners::default(),

@@ -17,6 +17,7 @@ mod sending;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use selvedge_prefetch::PrefetchRange;
 use selvedge_transport::Cx;
 use selvedge_transport::endpoint::Completion;
 use selvedge_transport::eqds::{EqdsParams, Pacer};
@@ -77,12 +78,21 @@ impl Default for Tunnels {
 }
 
 impl Tunnels {
-    /// Returns the addresses and lengths in bytes of all tunnel state, see [`Nic::all_prefetch_targets`].
+    /// Returns all tunnel state, see [`Nic::state`].
     #[inline]
-    pub(crate) fn all_prefetch_targets(&self) -> [(*const u8, usize); 3] {
-        let outbound = (self.outbound.as_ptr().cast(), self.outbound.len() * size_of::<Outbound>());
-        let inbound = (self.inbound.as_ptr().cast(), self.inbound.len() * size_of::<Inbound>());
-        [outbound, inbound, self.by_source.all_prefetch_targets()]
+    pub(crate) fn state(&self) -> [PrefetchRange; 3] {
+        [PrefetchRange::of(&self.outbound), PrefetchRange::of(&self.inbound), self.by_source.state()]
+    }
+
+    /// Returns the tunnel state that handling `packet` will touch first, see [`Nic::state_of`].
+    pub(crate) fn state_of(&self, packet: &Packet) -> PrefetchRange {
+        match packet.repr {
+            Repr::EqdsData(_) => self.by_source.state_of((packet.src, TUNNEL)),
+            _ => {
+                let tunnel = TUNNELS.place(packet.slot) as usize;
+                PrefetchRange::of_entry(&self.outbound, tunnel, size_of::<Outbound>())
+            }
+        }
     }
 
     /// Returns the pacer, which is created when the first tunnel ends here.
@@ -110,17 +120,6 @@ impl Nic {
     #[inline]
     pub fn poll_completion(&mut self) -> Option<Completion> {
         self.tunnels.completions.pop_front()
-    }
-
-    /// Returns the address and the length in bytes of a packet's tunnel state, see [`Nic::prefetch_targets`].
-    pub(crate) fn whereabouts_of_tunnel(&self, packet: &Packet) -> (*const u8, usize) {
-        match packet.repr {
-            Repr::EqdsData(_) => self.tunnels.by_source.prefetch_targets((packet.src, TUNNEL)),
-            _ => {
-                let tunnel = TUNNELS.place(packet.slot) as usize;
-                (self.tunnels.outbound.as_ptr().wrapping_add(tunnel).cast(), size_of::<Outbound>())
-            }
-        }
     }
 
     /// Handles a deadline of a tunnel.

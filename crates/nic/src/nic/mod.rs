@@ -13,6 +13,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use selvedge_prefetch::PrefetchRange;
 use selvedge_telemetry::Reordering;
 use selvedge_transport::endpoint::{Endpoint, EndpointConfig, Frames, Message, NicStats};
 use selvedge_transport::eqds::EqdsParams;
@@ -419,31 +420,29 @@ impl Nic {
         }
     }
 
-    /// Returns the addresses of packets and slots waiting to be sent, for drivers that prefetch them. The addresses
-    /// must not be dereferenced.
+    /// Returns the first packets and slots that wait to be sent, a cache line each, for drivers that prefetch them.
     #[inline]
-    pub fn waiting(&self) -> [*const u8; 2] {
-        [self.ready.as_slices().0.as_ptr().cast(), self.answers.as_ptr().cast()]
+    pub fn state_of_waiting(&self) -> [PrefetchRange; 2] {
+        [PrefetchRange::of_entry(self.ready.as_slices().0, 0, 1), PrefetchRange::of_entry(&self.answers, 0, 1)]
     }
 
-    /// Returns the address and the length in bytes of the state that handling `packet` will touch first, for drivers
-    /// that prefetch it. The address must not be dereferenced.
+    /// Returns the state that handling `packet` will touch first, for drivers that prefetch it.
     #[inline]
-    pub fn prefetch_targets(&self, packet: &Packet) -> (*const u8, usize) {
+    pub fn state_of(&self, packet: &Packet) -> PrefetchRange {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.prefetch_targets((packet.src, packet.qp)),
-            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.whereabouts_of_tunnel(packet),
-            _ => (self.senders.as_ptr().wrapping_add(packet.slot as usize).cast(), self.busy_sender as usize),
+            Repr::Data(_) => self.by_peer.state_of((packet.src, packet.qp)),
+            Repr::EqdsData(_) | Repr::EqdsControl(_) => self.tunnels.state_of(packet),
+            _ => PrefetchRange::of_entry(&self.senders, packet.slot as usize, self.busy_sender as usize),
         }
     }
 
-    /// Like [`Nic::prefetch_targets`], but for the queue pair behind the first state, which must be in the cache
-    /// already.
+    /// Returns the state of the queue pair behind [`Nic::state_of`], which must be in the cache already, for drivers
+    /// that prefetch it.
     #[inline]
-    pub fn farther_prefetch_targets(&self, packet: &Packet) -> (*const u8, usize) {
+    pub fn state_behind(&self, packet: &Packet) -> PrefetchRange {
         let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
         let place = slot.and_then(|slot| self.receivers.get(slot as usize));
-        place.map_or((core::ptr::null(), 0), |place| (core::ptr::from_ref(place).cast(), size_of::<RecvQp>()))
+        place.map_or(PrefetchRange::EMPTY, |place| PrefetchRange::of(core::slice::from_ref(place)))
     }
 
     /// Returns a lower bound of the number of queue pairs.
@@ -452,27 +451,25 @@ impl Nic {
         self.receivers.len().max(self.ready.len())
     }
 
-    /// Returns the address and the touched bytes of the queue pair that sends after `others` others. The address must
-    /// not be dereferenced.
+    /// Returns what packets touch of the queue pair that sends after `others` others, for drivers that prefetch it.
     #[inline]
-    pub fn ready_prefetch_target(&self, others: usize) -> Option<(*const u8, usize)> {
-        let place = self.senders.get(*self.ready.get(others)? as usize)?;
-        Some((core::ptr::from_ref(place).cast(), self.busy_sender as usize))
+    pub fn state_to_send(&self, others: usize) -> PrefetchRange {
+        let slot = self.ready.get(others).map(|&slot| slot as usize).filter(|&slot| slot < self.senders.len());
+        let bytes = self.busy_sender as usize;
+        slot.map_or(PrefetchRange::EMPTY, |slot| PrefetchRange::of_entry(&self.senders, slot, bytes))
     }
 
-    /// Returns the addresses and lengths in bytes of all state to prefetch. Where that is little, drivers need not call
-    /// [`prefetch_targets`](Nic::prefetch_targets) for each packet.
+    /// Returns all state behind the NIC itself, for drivers that prefetch it. Where that is little, drivers need not
+    /// call [`state_of`](Nic::state_of) for each packet.
     #[inline]
-    pub fn all_prefetch_targets(&self, params: &NicParams) -> [(*const u8, usize); 6] {
+    pub fn state(&self, params: &NicParams) -> [PrefetchRange; 6] {
         // Without tunnels, their state lies far behind the rest, and is not touched.
-        let nothing = [(core::ptr::null(), 0); 3];
-        let [outbound, inbound, by_source] =
-            if params.eqds.is_some() { self.tunnels.all_prefetch_targets() } else { nothing };
+        let nothing = [PrefetchRange::EMPTY; 3];
+        let [outbound, inbound, by_source] = if params.eqds.is_some() { self.tunnels.state() } else { nothing };
         // Packets do not touch the rest of the last queue pair.
         let rest = size_of::<SendQp>() - self.busy_sender as usize;
-        let senders = (self.senders.as_ptr().cast(), (self.senders.len() * size_of::<SendQp>()).saturating_sub(rest));
-        let receivers = (self.receivers.as_ptr().cast(), self.receivers.len() * size_of::<RecvQp>());
-        [senders, receivers, self.by_peer.all_prefetch_targets(), outbound, inbound, by_source]
+        let senders = PrefetchRange::of(&self.senders).without_last(rest);
+        [senders, PrefetchRange::of(&self.receivers), self.by_peer.state(), outbound, inbound, by_source]
     }
 
     #[inline]

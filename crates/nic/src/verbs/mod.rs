@@ -56,7 +56,6 @@ pub use memory::{Fault, Memory, MemorySlice};
 pub use multicast::{MULTICAST, is_group};
 pub use queue::CqId;
 pub use region::{Access, PdId, Region};
-pub use requester::scheme;
 pub use rnic::{Limits, Rnic};
 pub use shared::{Event, Stats};
 pub use srq::{SrqAttributes, SrqId};

@@ -8,7 +8,6 @@ use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, AckKind, Extension, Holes, Syndrome, Waited};
 
 use super::attributes::Terms;
-use super::requester::scheme;
 use super::shared::Shared;
 use super::transmit::Transmit;
 
@@ -23,14 +22,9 @@ pub(super) fn reach(recovery: &RecoveryConfig) -> u32 {
 
 /// Returns `recovery` with settings for a receiver, which accepts as many packets in flight as the other side's cap
 /// permits.
-pub(super) fn widest(recovery: RecoveryConfig) -> RecoveryConfig {
-    match recovery {
-        RecoveryConfig::Irn(irn) => RecoveryConfig::Irn(selvedge_transport::recovery::irn::IrnConfig {
-            bdp_cap: Setting::Value(reach(&recovery)),
-            ..irn
-        }),
-        other => other,
-    }
+pub(super) fn widest(mut recovery: RecoveryConfig) -> RecoveryConfig {
+    recovery.set_receivers_cap(Setting::Value(reach(&recovery)));
+    recovery
 }
 
 /// Returns whether a packet that `sender` is about to send requests an acknowledgement.
@@ -154,7 +148,7 @@ pub(super) fn acknowledgement(terms: &Terms, opcode: u8, ack: &PendingAck) -> Tr
     let extension = Extension { sent_at, sack, waited, retransmission: is_unasked, ..Extension::default() };
     let headers = Headers {
         bth: selvedge_wire::Bth { becn: bth.becn, ..terms.bth(opcode, bth.psn) },
-        ours: scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses),
+        ours: terms.init.recovery.wire_id().map_or(Ours::No, Ours::Uses),
         aeth: Some(aeth),
         extension: Some(extension),
         holes,

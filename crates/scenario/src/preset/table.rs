@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use selvedge_transport::RecoveryConfig;
 use selvedge_transport::endpoint::EndpointConfig;
 
 /// First word of a name: the scheme that moves packets.
@@ -27,16 +28,16 @@ pub(super) enum Engine {
     Messages(&'static str),
 }
 
-/// All schemes: those of the list, and the transports of messages of their registry.
+/// All schemes: those of the list, other loss recoveries, and the transports of messages.
 pub(super) static SCHEMES: LazyLock<Vec<Scheme>> = LazyLock::new(|| {
-    let names = EndpointConfig::NAMES.iter().zip(EndpointConfig::ABOUTS);
-    let of = |(name, about): (&&'static str, &&'static str)| Scheme {
-        name,
-        about: about.trim_end_matches('.'),
-        engine: Engine::Messages(name),
-        netrt: false,
-    };
-    LISTED.iter().copied().chain(names.map(of)).collect()
+    let of =
+        |name, about: &'static str, engine| Scheme { name, about: about.trim_end_matches('.'), engine, netrt: false };
+    let recoveries = RecoveryConfig::NAMES.iter().zip(RecoveryConfig::ABOUTS);
+    let recoveries = recoveries.map(|(name, about)| of(name, about, Engine::Recovery(name)));
+    let others = recoveries.filter(|scheme| LISTED.iter().all(|listed| listed.engine != scheme.engine));
+    let messages = EndpointConfig::NAMES.iter().zip(EndpointConfig::ABOUTS);
+    let messages = messages.map(|(name, about)| of(name, about, Engine::Messages(name)));
+    LISTED.iter().copied().chain(others).chain(messages).collect()
 });
 
 const LISTED: &[Scheme] = &[

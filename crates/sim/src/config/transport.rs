@@ -9,7 +9,7 @@ use selvedge_transport::{
     CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
     SettingError, Tuning,
 };
-use selvedge_units::{Bytes, Duration};
+use selvedge_units::{Bytes, Duration, Setting};
 use selvedge_wire::Header;
 use selvedge_wire::verbs::Headers;
 use serde::{Deserialize, Serialize};
@@ -421,7 +421,7 @@ impl RdmaConfig {
     /// receiver's reach are dropped unanswered.
     fn params(&self, frame: Bytes) -> RdmaParams {
         let mut recovery = self.recovery;
-        recovery.remove_cap();
+        recovery.set_receivers_cap(Setting::Off);
         RdmaParams {
             sender: SenderConfig { recovery: self.recovery, congestion: self.congestion, frame },
             receiver: ReceiverConfig { recovery },

@@ -444,7 +444,7 @@ impl Calendar {
     /// Prefetches the entry that tells where the inbox of `node` lies.
     #[inline]
     pub(crate) fn prefetch_inbox(&self, node: u32) {
-        selvedge_memory::prefetch(&self.at_hand[NOW], node);
+        selvedge_prefetch::prefetch(&self.at_hand[NOW], node);
     }
 
     /// Shows all descriptors that have not been read: the node of this partition that they are for, the beginning of

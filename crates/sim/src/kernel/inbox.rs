@@ -8,7 +8,8 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-use selvedge_memory::{CACHE, advise, layout, prefetch_at};
+use selvedge_memory::{CACHE, advise, layout};
+use selvedge_prefetch::prefetch_at;
 use selvedge_switch::descriptor::{Descriptor, Slot};
 
 /// Inbox of one node for one window: descriptors in no order. Its memory is a block borrowed from [`InboxArena`].

@@ -12,7 +12,8 @@
 //!
 //! Nodes are numbered within the partition: hosts first, then switches. Ports are numbered in the same order.
 
-use selvedge_memory::{CACHE, LINE, PrefetchQueue, PrefetchRange, prefetch, prefetch_all, prefetch_at, prefetch_bytes};
+use selvedge_memory::CACHE;
+use selvedge_prefetch::{LINE, PrefetchQueue, PrefetchRange, prefetch, prefetch_all};
 use selvedge_switch::Switches;
 use selvedge_switch::busy_ports::NEVER;
 use selvedge_switch::descriptor::Descriptor;
@@ -189,7 +190,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match IN {
             5 => {
                 self.edge.calendar.prefetch_inbox(host);
-                prefetch_bytes((&raw const self.edge.hosts[host]).cast(), self.edge.fabric.busy_host_bytes);
+                PrefetchRange::beginning_of(&self.edge.hosts[host], self.edge.fabric.busy_host_bytes).prefetch();
             }
             4 => {
                 prefetch_all(inbox());
@@ -199,28 +200,25 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
             3 => {
                 inbox().iter().for_each(|packet| self.edge.pool.prefetch(packet.slot));
-                nic().waiting().into_iter().for_each(prefetch_at);
+                nic().state_of_waiting().into_iter().for_each(PrefetchRange::prefetch);
             }
             2 => {
-                let all = nic().all_prefetch_targets(&self.edge.fabric.nic);
+                let all = nic().state(&self.edge.fabric.nic);
                 // Worthwhile as long as prefetching everything takes less time than reading the packets to find out
                 // what they need.
-                if all.iter().map(|(_, bytes)| bytes).sum::<usize>() <= inbox().len() * ASKING {
-                    all.into_iter().for_each(|(address, bytes)| prefetch_bytes(address, bytes));
+                if all.iter().map(PrefetchRange::bytes).sum::<usize>() <= inbox().len() * ASKING {
+                    all.into_iter().for_each(PrefetchRange::prefetch);
                 } else {
                     for packet in inbox() {
-                        let (address, bytes) = nic().prefetch_targets(self.edge.pool.first(packet.slot).0);
-                        prefetch_bytes(address, bytes);
+                        nic().state_of(self.edge.pool.first(packet.slot).0).prefetch();
                     }
                 }
             }
             1 if nic().queue_pairs_at_least() > AHEAD => {
                 for packet in inbox() {
-                    let (address, bytes) = nic().farther_prefetch_targets(self.edge.pool.first(packet.slot).0);
-                    prefetch_bytes(address, bytes);
+                    nic().state_behind(self.edge.pool.first(packet.slot).0).prefetch();
                 }
-                let soon = (0..AHEAD).filter_map(|others| nic().ready_prefetch_target(others));
-                soon.for_each(|(address, bytes)| prefetch_bytes(address, bytes));
+                (0..AHEAD).for_each(|others| nic().state_to_send(others).prefetch());
             }
             _ => {}
         }

@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use selvedge_memory::prefetch_bytes;
 use selvedge_nic::{FlowParams, Handled, Nic, NicParams};
 use selvedge_switch::busy_ports::NEVER;
 use selvedge_switch::descriptor::{Descriptor, Slot};
@@ -437,9 +436,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (state, port) = (&mut self.edge.hosts[host], &mut self.net.egress[at]);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
-        if let Some((address, bytes)) = state.nic.ready_prefetch_target(AHEAD - 1) {
-            prefetch_bytes(address, bytes);
-        }
+        state.nic.state_to_send(AHEAD - 1).prefetch();
     }
 
     /// Sends the packet in `slot`, of `frame` bytes, through the free port `at` of a host.

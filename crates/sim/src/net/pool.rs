@@ -208,7 +208,7 @@ impl Pool {
     /// Prefetches a packet that will be needed soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        selvedge_memory::prefetch(&self.places, slot & PLACE);
+        selvedge_prefetch::prefetch(&self.places, slot & PLACE);
     }
 
     /// Returns the packets that are in the fabric now, in no particular order: for packets that share a place, the

@@ -1,6 +1,6 @@
 //! Visits to a switch: its events of a whole window.
 
-use selvedge_memory::prefetch;
+use selvedge_prefetch::prefetch;
 use selvedge_switch::descriptor::Descriptor;
 use selvedge_switch::forward::UNKNOWN;
 use selvedge_switch::switch::SwitchFacts;

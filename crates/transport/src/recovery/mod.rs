@@ -264,8 +264,11 @@ pub trait Scheme {
     }
     /// Returns how many packets a flow may have in flight (BDP-FC).
     fn bdp_cap(&self) -> Setting<u32>;
-    /// Removes the limit of packets in flight ([`Scheme::bdp_cap`]), for receivers, whose senders may have a larger one.
-    fn remove_cap(&mut self) {}
+    /// Sets the limit of packets in flight ([`Scheme::bdp_cap`]) for receivers that drop what lies beyond it: their
+    /// senders may have a larger one.
+    fn set_receivers_cap(&mut self, cap: Setting<u32>) {
+        let _ = cap;
+    }
     /// Returns whether receivers keep packets that arrive out of order.
     fn keeps_out_of_order(&self) -> bool {
         true
@@ -306,7 +309,7 @@ registry! {
         fn shared_pools(&self) -> SharedPools;
         fn reorder_slots(&self) -> u32;
         fn bdp_cap(&self) -> Setting<u32>;
-        fn remove_cap(&mut self);
+        fn set_receivers_cap(&mut self, cap: Setting<u32>);
         fn keeps_out_of_order(&self) -> bool;
         fn survives_reordering(&self) -> bool;
         fn pool(&self) -> Option<(&'static str, u32)>;

@@ -21,14 +21,13 @@ mod wqe;
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Next, Segment, Sender};
+use selvedge_transport::{Cx, Next, Scheme, Segment, Sender};
 use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::{Ack, Aeth, Syndrome};
 
 use self::credits::Credits;
-pub use self::recovery::scheme;
 pub(super) use self::recovery::{go_back_n, sender};
 use self::selective::Selective;
 use self::standard::Standard;
@@ -114,7 +113,7 @@ impl Requester {
             first_psn: terms.send_psn,
             msn: Msn::default(),
             credits: Credits::new(terms),
-            peer: if scheme(&terms.init.recovery).is_some() { Peer::Unknown } else { Peer::Standard },
+            peer: if terms.init.recovery.wire_id().is_some() { Peer::Unknown } else { Peer::Standard },
             mode: Mode::Standard(Standard::default()),
             not_ready_until: None,
             not_ready_tries: 0,
@@ -157,13 +156,13 @@ impl Requester {
     }
     /// Notes that the other side is known to be a Selvedge NIC with the same scheme.
     pub(super) fn agree(&mut self, terms: &Terms) {
-        if scheme(&terms.init.recovery).is_some() {
+        if terms.init.recovery.wire_id().is_some() {
             self.peer = Peer::Ours;
         }
     }
     /// Handles the other side's offer: it is a Selvedge NIC with this scheme.
     pub(super) fn on_offer(&mut self, terms: &Terms, offered: u8) {
-        if self.peer != Peer::Ours && scheme(&terms.init.recovery) == Some(offered) {
+        if self.peer != Peer::Ours && terms.init.recovery.wire_id() == Some(offered) {
             self.peer = Peer::Ours;
         }
     }
@@ -382,7 +381,7 @@ impl Requester {
                 if *asks && terms.path != PathId::NONE {
                     standard.expect_echo(segment.seq, stamp);
                 }
-                headers.ours = match (self.peer, scheme(&terms.init.recovery)) {
+                headers.ours = match (self.peer, terms.init.recovery.wire_id()) {
                     (Peer::Unknown, Some(scheme)) => Ours::Offers(scheme),
                     _ => Ours::No,
                 };

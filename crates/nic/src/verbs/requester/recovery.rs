@@ -6,16 +6,6 @@ use selvedge_units::{Bytes, Psn, Setting};
 
 use crate::verbs::attributes::Terms;
 
-/// Returns the number by which packets between Selvedge NICs name a recovery, 1 to 15; `None` if a connection with this
-/// recovery is standard.
-pub fn scheme(recovery: &RecoveryConfig) -> Option<u8> {
-    match recovery {
-        RecoveryConfig::GoBackN(_) => None,
-        RecoveryConfig::Irn(_) => Some(1),
-        RecoveryConfig::Melo(_) => Some(2),
-    }
-}
-
 /// Returns the configuration of go-back-N as in the InfiniBand specification.
 pub(in crate::verbs) fn go_back_n(terms: &Terms) -> GoBackNConfig {
     GoBackNConfig {

@@ -10,7 +10,7 @@ use selvedge_wire::{Ack, AckKind, Aeth, Extension, Reth, Syndrome};
 
 use super::standard::{attach, once};
 use super::wqe::{Answer, Wqe};
-use super::{Failed, Mode, Requester, scheme};
+use super::{Failed, Mode, Requester};
 use crate::reorder::{Kept, ReorderBuffer};
 use crate::verbs::arrival::Arrival;
 use crate::verbs::attributes::Terms;
@@ -105,7 +105,7 @@ pub(super) fn headers(
     let offset = index * u64::from(terms.mtu);
     let position = Position::of(index, wqe.packets);
     headers.begin(terms.bth(message::request_opcode(operation, position), psn));
-    headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+    headers.ours = terms.init.recovery.wire_id().map_or(Ours::No, Ours::Uses);
     headers.extension =
         Some(Extension { sent_at: now, retransmission: segment.retransmission, ..Extension::default() });
     headers.placement = Some(Placement { wqe: wqe.number, packet: index as u32 });

@@ -14,7 +14,7 @@ mod standard;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_transport::Cx;
+use selvedge_transport::{Cx, Scheme};
 use selvedge_units::Instant;
 use selvedge_wire::verbs::{Headers, Ours};
 
@@ -26,7 +26,6 @@ use super::attributes::Terms;
 use super::memory::Memory;
 use super::qp::Failure;
 use super::receives::Receives;
-use super::requester::scheme;
 use super::shared::Shared;
 use super::transmit::Transmit;
 use super::work::{Payload, ReceiveRequest};
@@ -73,7 +72,7 @@ impl Responder {
         arrival: &Arrival<'_>,
     ) -> Result<(), Failure> {
         let headers = arrival.headers;
-        let known = scheme(&terms.init.recovery);
+        let known = terms.init.recovery.wire_id();
         match headers.ours {
             Ours::Offers(offered) if known == Some(offered) => self.offer = known,
             Ours::Uses(used) if known == Some(used) => {

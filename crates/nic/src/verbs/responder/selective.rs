@@ -28,7 +28,7 @@ use crate::verbs::paths::Attempt;
 use crate::verbs::qp::Failure;
 use crate::verbs::receives::Receives;
 use crate::verbs::region::Intent;
-use crate::verbs::requester::{scheme, sender};
+use crate::verbs::requester::sender;
 use crate::verbs::selective::{self, Pending, PendingAck};
 use crate::verbs::shared::Shared;
 use crate::verbs::transmit::Transmit;
@@ -550,7 +550,7 @@ impl Selective {
         if let Some(ack) = self.acks.pop().or_else(|| self.unasked.take()) {
             return Some(selective::acknowledgement(terms, op::ACKNOWLEDGE, &ack));
         }
-        let ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+        let ours = terms.init.recovery.wire_id().map_or(Ours::No, Ours::Uses);
         if let Some((seq, aeth, sent_at)) = self.refusals.pop_front() {
             let psn = seq.to_psn(self.first_psn);
             let extension = Extension { sent_at, sack: psn, ..Extension::default() };
@@ -590,7 +590,7 @@ impl Selective {
         bth.ack_request = asks || selective::asks(terms, &self.sender, segment);
         let headers = &mut transmit.headers;
         headers.begin(bth);
-        headers.ours = scheme(&terms.init.recovery).map_or(Ours::No, Ours::Uses);
+        headers.ours = terms.init.recovery.wire_id().map_or(Ours::No, Ours::Uses);
         headers.aeth = Some(Aeth { syndrome: Advertised::nothing_new(terms), msn: answer.msn });
         headers.extension =
             Some(Extension { sent_at: stamp, retransmission: segment.retransmission, ..Extension::default() });

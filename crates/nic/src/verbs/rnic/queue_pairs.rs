@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::slice;
 
-use selvedge_transport::{Cx, RecoveryConfig, Scheme};
+use selvedge_transport::{Cx, Scheme};
 use selvedge_units::QpNumber;
 
 use super::{Limits, Rnic};
@@ -33,7 +33,7 @@ impl Rnic {
         for cq in [init.send_cq, init.receive_cq] {
             self.cq(cq)?.users += 1;
         }
-        if matches!(init.recovery, RecoveryConfig::Melo(_)) && !self.shared.has_pools {
+        if init.recovery.pool().is_some() && !self.shared.has_pools {
             self.shared.pools = init.recovery.shared_pools();
             self.shared.has_pools = true;
         }

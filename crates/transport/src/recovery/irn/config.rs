@@ -311,8 +311,8 @@ impl Scheme for IrnConfig {
     fn footprint(&self) -> Footprint {
         footprint::of(self)
     }
-    fn remove_cap(&mut self) {
-        self.bdp_cap = Setting::Off;
+    fn set_receivers_cap(&mut self, cap: Setting<u32>) {
+        self.bdp_cap = cap;
     }
     fn extends_nacks(&self) -> bool {
         true

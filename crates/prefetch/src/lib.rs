@@ -3,6 +3,11 @@
 //! Processors have about two dozen cache misses outstanding, and do not run far beyond an instruction that waits for
 //! one. A switch of 32 ports needs a hundred lines: where all are prefetched at once, nothing else is done for most of
 //! that time.
+//!
+//! State that drivers prefetch is described by a [`PrefetchRange`]: protocol engines return such ranges, whose memory
+//! nobody can read through them.
+
+#![no_std]
 
 /// Bytes that the processor fetches together: a cache line.
 pub const LINE: usize = 64;
@@ -16,12 +21,44 @@ pub struct PrefetchRange {
 }
 
 impl PrefetchRange {
-    const EMPTY: Self = Self { place: std::ptr::null(), left: 0 };
+    /// No memory.
+    pub const EMPTY: Self = Self { place: core::ptr::null(), left: 0 };
 
     /// Returns the memory of `things`.
     #[inline(always)]
-    pub fn of<T>(things: &[T]) -> Self {
+    pub const fn of<T>(things: &[T]) -> Self {
         Self { place: things.as_ptr().cast(), left: size_of_val(things) }
+    }
+
+    /// Returns the first `bytes` bytes of `thing`.
+    #[inline(always)]
+    pub const fn beginning_of<T>(thing: &T, bytes: usize) -> Self {
+        Self { place: core::ptr::from_ref(thing).cast(), left: bytes }
+    }
+
+    /// Returns the first `bytes` bytes of the entry of `table` at `index`, which need not exist.
+    #[inline(always)]
+    pub const fn of_entry<T>(table: &[T], index: usize, bytes: usize) -> Self {
+        Self { place: table.as_ptr().wrapping_add(index).cast(), left: bytes }
+    }
+
+    /// Returns the range without its last `bytes` bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn without_last(self, bytes: usize) -> Self {
+        Self { left: self.left.saturating_sub(bytes), ..self }
+    }
+
+    /// Returns the length in bytes.
+    #[inline(always)]
+    pub const fn bytes(&self) -> usize {
+        self.left
+    }
+
+    /// Prefetches all of the range.
+    #[inline(always)]
+    pub fn prefetch(self) {
+        prefetch_bytes(self.place, self.left);
     }
 }
 
@@ -112,7 +149,7 @@ pub fn prefetch<T>(table: &[T], index: u32) {
 pub fn prefetch_at<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch only touches the cache and does nothing for an address that is not mapped.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
     }
@@ -128,7 +165,7 @@ pub fn prefetch_all<T>(things: &[T]) {
 
 /// Prefetches `count` bytes from `bytes` on.
 #[inline(always)]
-pub fn prefetch_bytes(bytes: *const u8, count: usize) {
+fn prefetch_bytes(bytes: *const u8, count: usize) {
     // Fetching two lines at a time takes fewer instructions; it may fetch one more than asked for.
     let fetch_two = |at: usize| {
         prefetch_at(bytes.wrapping_add(at));
@@ -147,6 +184,10 @@ pub fn prefetch_bytes(bytes: *const u8, count: usize) {
 
 #[cfg(test)]
 mod tests {
+    extern crate alloc;
+
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
