@@ -174,14 +174,14 @@ fn what_is_unknown_is_answered_with_what_is_known() {
     let wrong = |name| Preset::parse(name).expect_err("should be refused");
     assert!(wrong("inr").starts_with("unknown scheme \"inr\"; did you mean \"irn\"?"), "{}", wrong("inr"));
     assert!(
-        wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp, mptcp or roce-baseline"),
+        wrong("quic").contains("known here: irn, roce, netrt, melo, tcp, eqds, ndp, homa, mptcp or roce-baseline"),
         "{}",
         wrong("quic")
     );
     assert!(wrong("irn+pcf").contains("did you mean \"pfc\"?"), "{}", wrong("irn+pcf"));
     assert!(wrong("irn+pfc+pfc").contains("twice"));
     assert_eq!(wrong("roce+eqds+eqds"), "\"roce+eqds+eqds\" says eqds twice");
-    assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp, mptcp or roce-baseline"));
+    assert!(wrong("").contains("irn, roce, netrt, melo, tcp, eqds, ndp, homa, mptcp or roce-baseline"));
 }
 
 #[test]

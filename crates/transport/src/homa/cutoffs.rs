@@ -109,15 +109,19 @@ impl Arrived {
             Setting::Auto | Setting::Off => by_share().unwrap_or(1),
         };
         let mut limits = [u8::MAX; 6];
-        let (mut sum, mut place) = (0, 0);
-        for (size, &bytes) in (0..=u8::MAX).zip(self.unscheduled.iter()) {
-            sum += bytes;
-            while place < limits.len()
-                && u128::from(sum) * u128::from(unscheduled) >= u128::from(total) * (place as u128 + 1)
-            {
-                limits[place] = size;
+        let (mut place, mut largest, mut sum) = (0, 0, 0_u128);
+        for (size, &bytes) in (0..=u8::MAX).zip(self.unscheduled.iter()).filter(|&(_, &bytes)| bytes > 0) {
+            let with = sum + u128::from(bytes);
+            // A limit is at the end of this size, or at that of the one before, whichever divides the bytes better.
+            while place < limits.len() {
+                let wanted = u128::from(total) * (place as u128 + 1) / u128::from(unscheduled);
+                if with < wanted {
+                    break;
+                }
+                limits[place] = if wanted.abs_diff(sum) < wanted.abs_diff(with) { largest } else { size };
                 place += 1;
             }
+            (largest, sum) = (size, with);
         }
         self.unscheduled.iter_mut().for_each(|bytes| *bytes /= 2);
         self.scheduled /= 2;
