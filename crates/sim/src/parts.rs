@@ -4,7 +4,8 @@ use selvedge_switch::Parts;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::kernel::{Built, Parallel, build_with};
+use crate::kernel::rounds::Parallel;
+use crate::run::{Built, build_with};
 use crate::workload::{Workload, WorkloadConfig};
 
 /// Returns the switches of a configuration, and their links, for a [`selvedge_switch::Fabric`] whose packets have these

@@ -2,7 +2,7 @@
 
 use super::traffic::Traffic;
 use crate::config::{BufferConfig, SimConfig};
-use crate::kernel::{bytes_per_host, bytes_per_port, bytes_per_switch};
+use crate::run::{bytes_per_host, bytes_per_port, bytes_per_switch};
 use crate::topology::Node;
 use crate::workload::Workload;
 

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use selvedge_memory::Table;
-use selvedge_switch::descriptor::Descriptor;
 
-use super::inbox::{Inbox, InboxArena, InboxCursor, SMALLEST, WriteDescriptor};
+use super::inbox::{Copied, Inbox, InboxArena, InboxCursor, SMALLEST, WriteMessage};
+use super::nodes::Message;
 use super::schedule::WindowSchedule;
 use super::visit_order::{Section, VisitOrder};
 
@@ -42,7 +42,7 @@ const LATER: usize = 2;
 const NEVER: u64 = u64::MAX;
 
 /// Future of one partition, by window and node.
-pub(crate) struct Calendar {
+pub(crate) struct Calendar<M> {
     schedule: WindowSchedule,
     /// Side of each node: this partition's own nodes first, then those of other partitions that have a remote inbox.
     sides: Table<u8>,
@@ -66,25 +66,25 @@ pub(crate) struct Calendar {
     far: BTreeMap<u64, Vec<u32>>,
     /// Inboxes of the present window and of the two in which its descriptors mostly arrive: [`NOW`], [`SOON`],
     /// [`LATER`]. Indexed by node; an empty inbox has no memory.
-    at_hand: [Table<Inbox>; 3],
+    at_hand: [Table<Inbox<M>>; 3],
     /// Inboxes of all other windows that have inboxes, indexed by the window's number modulo the length of the table, a
     /// power of two. The first of these windows is the one before the present window.
-    inboxes: Vec<Table<Inbox>>,
+    inboxes: Vec<Table<Inbox<M>>>,
     /// Indices in `inboxes` to which the three tables of `at_hand` belong.
     places: [usize; 3],
-    rooms: InboxArena,
+    rooms: InboxArena<M>,
     /// Binary logarithm of the largest inbox that each node has needed for a window, by node.
     usual: Table<u8>,
     /// Binary logarithm of the largest inbox that each node has needed for early descriptors, which come before their
     /// window is the node's next. Indexed by node.
     usual_early: Table<u8>,
     /// Descriptors for windows that have no inboxes yet, with their nodes.
-    remote_inbox: BTreeMap<u64, Vec<(u32, Descriptor)>>,
-    remote: RemoteInboxes,
+    remote_inbox: BTreeMap<u64, Vec<(u32, M)>>,
+    remote: RemoteInboxes<M>,
 }
 
 /// Descriptors for nodes of other partitions. Their remote inboxes stand behind those of this partition's own nodes.
-struct RemoteInboxes {
+struct RemoteInboxes<M> {
     /// Number of the first remote node here.
     first: u32,
     /// Partition of each remote node, and its number there.
@@ -92,10 +92,10 @@ struct RemoteInboxes {
     /// Remote nodes with descriptors, and the windows in whose inboxes these are.
     inbox: Vec<(u32, u64)>,
     /// Descriptors for windows that have no inboxes, with node and window.
-    far: Vec<(u32, u64, Descriptor)>,
+    far: Vec<(u32, u64, M)>,
 }
 
-impl Calendar {
+impl<M: Message> Calendar<M> {
     /// Creates the calendar of nodes with these sides, visited in the order of `visit_order`. Descriptors usually
     /// arrive within `reach` picoseconds.
     pub(crate) fn new(sides: Vec<u8>, visit_order: VisitOrder, schedule: WindowSchedule, reach: u64) -> Self {
@@ -199,7 +199,7 @@ impl Calendar {
 
     /// Returns the inboxes of `window`, which must have inboxes.
     #[inline]
-    fn inboxes_of(&mut self, window: u64) -> &mut Table<Inbox> {
+    fn inboxes_of(&mut self, window: u64) -> &mut Table<Inbox<M>> {
         let place = self.place(window);
         match self.places.iter().position(|&other| other == place) {
             Some(which) => &mut self.at_hand[which],
@@ -326,7 +326,7 @@ impl Calendar {
     /// Sends `packet` from the node that is being visited to its neighbour `node`, where it arrives at `time` through
     /// `port`.
     #[inline(always)]
-    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl WriteDescriptor) {
+    pub(crate) fn send(&mut self, node: u32, time: u64, port: u16, packet: impl WriteMessage<M>) {
         debug_assert!(time >= self.next, "a link delays by a step at least");
         debug_assert!(self.schedule.is_turn(self.sides[node], self.window + 1), "neighbours take turns");
         // Mostly the packet arrives in the neighbour's next window, or in the one after that.
@@ -341,7 +341,7 @@ impl Calendar {
     }
 
     #[inline(always)]
-    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl WriteDescriptor) {
+    fn put_at_hand<const WHICH: usize>(&mut self, node: u32, after: u64, port: u16, packet: impl WriteMessage<M>) {
         if self.at_hand[WHICH][node].is_full() {
             self.make_room_at_hand(node, WHICH == LATER);
         }
@@ -351,7 +351,7 @@ impl Calendar {
     /// Returns an outlet: a way to send many packets, in order of arrival, from the node that is being visited to its
     /// neighbour `node`, where they arrive through `port`. Times are in picoseconds after the beginning of the window.
     #[inline(always)]
-    pub(crate) fn outlet(&mut self, node: u32, port: u16) -> InboxWriter<'_> {
+    pub(crate) fn outlet(&mut self, node: u32, port: u16) -> InboxWriter<'_, M> {
         let begin = self.next - self.begin;
         let (end, tail) = (begin + self.length, self.at_hand[SOON][node].cursor());
         InboxWriter { calendar: self, node, port, later: false, begin, end, tail }
@@ -374,7 +374,7 @@ impl Calendar {
     /// would have left the cache. So, unless these are few as well, early descriptors have a small block of their own,
     /// and move to one that was just read when the others come.
     #[inline]
-    fn make_room(&mut self, inbox: &mut Inbox, node: u32, window: u64, early: bool) {
+    fn make_room(&mut self, inbox: &mut Inbox<M>, node: u32, window: u64, early: bool) {
         if inbox.is_empty() {
             let usual = self.usual[node];
             let moves = early && usual > SMALL && self.rooms.exceed_cache();
@@ -392,23 +392,24 @@ impl Calendar {
     }
 
     /// Puts packets into the inbox of a node and window.
-    fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = Descriptor>) {
+    fn put(&mut self, node: u32, window: u64, early: bool, packets: impl IntoIterator<Item = M>) {
         let mut inbox = std::mem::replace(&mut self.inboxes_of(window)[node], Inbox::NONE);
         for packet in packets {
             if inbox.is_full() {
                 self.make_room(&mut inbox, node, window, early);
             }
-            inbox.push(&packet, packet.at, packet.port);
+            inbox.push(Copied(&packet), packet.at(), packet.port());
         }
         self.inboxes_of(window)[node] = inbox;
     }
 
     /// Sends `packet` to `node`, like [`Calendar::send`], but with any arrival time and from any sender.
     #[inline(never)]
-    pub(crate) fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &Descriptor) {
+    pub(crate) fn send_far(&mut self, node: u32, time: u64, port: u16, packet: &M) {
         let window = self.schedule.window_of(self.sides[node], time);
         let at = (time - self.schedule.begin(window)) as u32;
-        let descriptor = Descriptor { at, port, ..*packet };
+        let mut descriptor = *packet;
+        descriptor.set_arrival(at, port);
         if self.has_inboxes_for(window) {
             self.put(node, window, true, [descriptor]);
         } else if node < self.remote.first {
@@ -420,10 +421,10 @@ impl Calendar {
 
     /// Takes the descriptors of one remote inbox, with the node's partition, its number there, and the window; `None`
     /// if all remote inboxes are empty. The inbox goes back through [`Calendar::return_inbox`] when it is read.
-    pub(crate) fn take_remote_inbox(&mut self) -> Option<((u16, u32), u64, Inbox)> {
+    pub(crate) fn take_remote_inbox(&mut self) -> Option<((u16, u32), u64, Inbox<M>)> {
         let (node, window, inbox) = if let Some((node, window, packet)) = self.remote.far.pop() {
             let mut inbox = self.rooms.lend(SMALLEST);
-            inbox.push(&packet, packet.at, packet.port);
+            inbox.push(Copied(&packet), packet.at(), packet.port());
             (node, window, inbox)
         } else {
             let (node, window) = self.remote.inbox.pop()?;
@@ -433,7 +434,7 @@ impl Calendar {
     }
 
     /// Takes in descriptors for `node` and `window` that nodes of other partitions have sent.
-    pub(crate) fn take_in(&mut self, node: u32, window: u64, packets: impl Iterator<Item = Descriptor>) {
+    pub(crate) fn take_in(&mut self, node: u32, window: u64, packets: impl Iterator<Item = M>) {
         if self.has_inboxes_for(window) {
             self.put(node, window, window > self.window + 1, packets);
         } else {
@@ -449,7 +450,7 @@ impl Calendar {
 
     /// Shows all descriptors that have not been read: the node of this partition that they are for, the beginning of
     /// the window in which they arrive, and the packets. Remote inboxes must be empty.
-    pub(crate) fn for_all_inboxes(&self, mut see: impl FnMut(u32, u64, &[Descriptor])) {
+    pub(crate) fn for_all_inboxes(&self, mut see: impl FnMut(u32, u64, &[M])) {
         let first = self.window.saturating_sub(1);
         for window in first..first + self.inboxes.len() as u64 {
             let slot = (window % NEAR) as u32;
@@ -476,34 +477,34 @@ impl Calendar {
 
     /// Returns the inbox of `node` for this window, which stays in place.
     #[inline]
-    pub(crate) fn inbox(&self, node: u32) -> &[Descriptor] {
+    pub(crate) fn inbox(&self, node: u32) -> &[M] {
         &self.at_hand[NOW][node]
     }
 
     /// Takes the inbox of `node` for this window, in no order. It goes back through [`Calendar::return_inbox`] when it
     /// is read.
     #[inline]
-    pub(crate) fn take_inbox(&mut self, node: u32) -> Inbox {
+    pub(crate) fn take_inbox(&mut self, node: u32) -> Inbox<M> {
         std::mem::replace(&mut self.at_hand[NOW][node], Inbox::NONE)
     }
 
     /// Takes back an inbox from [`Calendar::take_inbox`].
     #[inline]
-    pub(crate) fn return_inbox(&mut self, inbox: Inbox) {
+    pub(crate) fn return_inbox(&mut self, inbox: Inbox<M>) {
         self.rooms.take_back(inbox);
     }
 
     /// Keeps the rest of the inbox of `node` for another visit in this window, which the caller books. Afterwards,
     /// `inbox` goes back as if all of it had been read.
     #[cold]
-    pub(crate) fn keep_rest<'m>(&mut self, node: u32, inbox: &'m Inbox, rest: impl Iterator<Item = &'m Descriptor>) {
+    pub(crate) fn keep_rest<'m>(&mut self, node: u32, inbox: &'m Inbox<M>, rest: impl Iterator<Item = &'m M>) {
         self.at_hand[NOW][node] = self.rooms.keep(inbox, rest);
     }
 }
 
 /// Way to send many packets to one neighbour; see [`Calendar::outlet`].
-pub(crate) struct InboxWriter<'a> {
-    calendar: &'a mut Calendar,
+pub(crate) struct InboxWriter<'a, M: Message> {
+    calendar: &'a mut Calendar<M>,
     node: u32,
     port: u16,
     /// Whether the last packet went to the inbox of the later window; that window's beginning and end.
@@ -511,13 +512,13 @@ pub(crate) struct InboxWriter<'a> {
     begin: u64,
     end: u64,
     /// End of the descriptors in that inbox.
-    tail: InboxCursor,
+    tail: InboxCursor<M>,
 }
 
-impl InboxWriter<'_> {
+impl<M: Message> InboxWriter<'_, M> {
     /// Sends `packet`, which arrives at `time`, not earlier than the packet before it.
     #[inline(always)]
-    pub(crate) fn send(&mut self, time: u64, packet: impl WriteDescriptor) {
+    pub(crate) fn send(&mut self, time: u64, packet: impl WriteMessage<M>) {
         if time >= self.end && !self.turn_to_window_of(time) {
             let time = self.calendar.begin + time;
             return packet.show(|packet| self.calendar.send_far(self.node, time, self.port, packet));
@@ -531,7 +532,7 @@ impl InboxWriter<'_> {
 
     /// Returns the inbox at hand.
     #[inline(always)]
-    fn inbox(&mut self) -> &mut Inbox {
+    fn inbox(&mut self) -> &mut Inbox<M> {
         let inboxes = &mut self.calendar.at_hand;
         if self.later { &mut inboxes[LATER][self.node] } else { &mut inboxes[SOON][self.node] }
     }
@@ -566,7 +567,7 @@ impl InboxWriter<'_> {
     }
 }
 
-impl Drop for InboxWriter<'_> {
+impl<M: Message> Drop for InboxWriter<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
         self.store();
@@ -586,12 +587,13 @@ mod tests {
     use selvedge_units::{Domain, Duration, Rng};
 
     use super::*;
+    use crate::kernel::tests::Numbered;
 
     #[test]
     fn turning_back_forgets_nothing() {
         let schedule = WindowSchedule::new(Duration::from_ps(1_000), Some(0));
         for ahead in 1..200 {
-            let mut calendar = Calendar::new(vec![0, 1], VisitOrder::by_number(2), schedule, 5_000);
+            let mut calendar: Calendar<Numbered> = Calendar::new(vec![0, 1], VisitOrder::by_number(2), schedule, 5_000);
             calendar.turn_to(100);
             calendar.turn_to(101);
             let time = schedule.begin(101 + ahead);
@@ -613,7 +615,8 @@ mod tests {
                 let sides = vec![0, 0, 0, 1, 1, 0, 1];
                 let nodes = sides.len() as u64;
                 let side = |node: u32| if in_turns { sides[node as usize] } else { 0 };
-                let mut calendar = Calendar::new(sides.clone(), VisitOrder::by_number(sides.len()), schedule, 5_000);
+                let mut calendar: Calendar<Numbered> =
+                    Calendar::new(sides.clone(), VisitOrder::by_number(sides.len()), schedule, 5_000);
                 // (node, time) of the visits and arrivals to come.
                 let mut visits = BTreeSet::from([(0, 0)]);
                 let mut inbox = BTreeSet::new();
@@ -646,7 +649,7 @@ mod tests {
                         let (now, later): (Vec<_>, _) = letters
                             .iter()
                             .copied()
-                            .partition(|letter: &Descriptor| calendar.begin() + u64::from(letter.at) < end);
+                            .partition(|letter: &Numbered| calendar.begin() + u64::from(letter.at) < end);
                         for letter in &now {
                             let at = calendar.begin() + u64::from(letter.at);
                             assert!(inbox.remove(&(node, at)), "sent once, and for this window");
@@ -661,9 +664,9 @@ mod tests {
                             let to = rng.below(nodes) as u32;
                             let at = end + schedule.length() + rng.below(reach);
                             if inbox.insert((to, at)) {
-                                let packet = Descriptor { slot: sent, ..Descriptor::EMPTY };
+                                let packet = Numbered { number: sent, at: 0, port: 0 };
                                 if schedule.is_turn(side(to), window + 1) {
-                                    calendar.send(to, at, 0, &packet);
+                                    calendar.send(to, at, 0, Copied(&packet));
                                 } else {
                                     calendar.send_far(to, at, 0, &packet);
                                 }

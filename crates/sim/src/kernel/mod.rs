@@ -1,49 +1,16 @@
-//! The simulation kernel: the calendar, the partitions, and the windows in which they run.
+//! The simulation kernel: windows in which partitions run side by side, calendars, inboxes and threads.
+//!
+//! Conservative parallel discrete-event simulation of any [`Nodes`](nodes::Nodes) that send each other messages with a
+//! delay: it knows neither packets nor links.
 
 mod barrier;
-mod build;
 pub(crate) mod calendar;
-mod deadlock;
-pub(crate) mod edge;
-pub(crate) mod fabric;
 pub(crate) mod inbox;
-mod log;
-mod look;
-pub(crate) mod order;
-pub(crate) mod parcel;
-pub(crate) mod partition;
-mod profile;
+pub(crate) mod nodes;
+pub(crate) mod rounds;
 pub(crate) mod schedule;
-mod session;
-mod stall;
 mod sync;
-pub(crate) mod tally;
+#[cfg(test)]
+mod tests;
 pub(crate) mod visit_order;
-mod window;
 mod worker_pool;
-
-pub(crate) use build::{Built, build_with};
-pub use build::{port_infos, ports_of_links};
-pub use session::{Injection, Session};
-pub use window::{Parallel, run, run_recorded};
-
-/// Returns the bytes that a host takes in a run, without its port and its flows.
-pub(crate) const fn bytes_per_host() -> usize {
-    size_of::<crate::net::host::Host>() + INBOX
-}
-
-/// Returns the bytes that a switch takes in a run, without its ports.
-pub(crate) const fn bytes_per_switch() -> usize {
-    size_of::<selvedge_switch::switch::Switch>() + INBOX
-}
-
-/// Returns the bytes that a port takes in a run: its two directions, its queues, its entries in samples and results.
-pub(crate) const fn bytes_per_port() -> usize {
-    use selvedge_switch::port::{Egress, Ingress, PortExtra};
-    size_of::<Egress>() + size_of::<Ingress>() + size_of::<PortExtra>() + PORT
-}
-
-/// Bytes of a node's inboxes.
-const INBOX: usize = 2_048;
-/// Bytes of a port in addition to its own state: queues, a row of a sample, a column of the report.
-const PORT: usize = 1_024;

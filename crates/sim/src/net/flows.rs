@@ -12,7 +12,7 @@ use selvedge_units::{Bytes, Domain, Duration, HostId, Instant, QpNumber, Rng};
 
 use super::host::Host;
 use super::notice::{Due, News, Notice};
-use crate::kernel::partition::Partition;
+use crate::net::partition::Partition;
 use crate::topology::Framing;
 use crate::workload::schedule::{Action, Executor};
 use crate::workload::{FlowSpec, Generator};

@@ -17,10 +17,11 @@ use super::clock::NicClock;
 use super::flows::{Receiving, Sending};
 use super::notice::{Due, News, Notice};
 use super::places::Places;
-use crate::kernel::edge::Edge;
-use crate::kernel::inbox::WriteDescriptor;
-use crate::kernel::partition::{AHEAD, Partition, fold};
-use crate::kernel::tally::kind_of;
+use crate::kernel::inbox::WriteMessage;
+use crate::kernel::nodes::Nodes;
+use crate::net::edge::Edge;
+use crate::net::partition::{AHEAD, Partition, fold};
+use crate::net::tally::kind_of;
 
 /// Host. The state that every visit touches comes first, with the beginning of the NIC.
 #[repr(C, align(64))]
@@ -441,7 +442,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
 
     /// Sends the packet in `slot`, of `frame` bytes, through the free port `at` of a host.
     #[inline(always)]
-    fn send_from_host(&mut self, host: u32, at: u32, slot: Slot, frame: u16, packet: impl WriteDescriptor) {
+    fn send_from_host(&mut self, host: u32, at: u32, slot: Slot, frame: u16, packet: impl WriteMessage<Descriptor>) {
         debug_assert!(self.net.egress[at].busy_until <= self.net.now, "one packet at a time");
         if self.net.egress[at].takes_slow_path() {
             return packet.show(|packet| self.send_slowly(host, at, packet));

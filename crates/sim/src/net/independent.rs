@@ -9,8 +9,8 @@ use selvedge_switch::forward::UNKNOWN;
 use selvedge_switch::switch::SwitchFacts;
 use selvedge_units::Instant;
 
-use crate::kernel::order::{Order, Ties};
-use crate::kernel::partition::Partition;
+use crate::net::order::{Order, Ties};
+use crate::net::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether the ports may be visited one after the other in a visit until `limit`, as far as the arrivals do

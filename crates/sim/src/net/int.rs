@@ -6,7 +6,7 @@ use selvedge_units::Duration;
 use selvedge_wire::{Hop, Repr};
 
 use super::records::Record;
-use crate::kernel::edge::Edge;
+use crate::net::edge::Edge;
 
 impl<const RECORDED: bool> Edge<RECORDED> {
     /// Writes telemetry as port `at` begins to send a packet: hosts initialise the record of the packet, switches add

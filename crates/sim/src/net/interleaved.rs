@@ -10,9 +10,9 @@ use selvedge_switch::forward::UNKNOWN;
 use selvedge_switch::port::Egress;
 use selvedge_switch::switch::SwitchFacts;
 
-use crate::kernel::edge::mark;
-use crate::kernel::order::Order;
-use crate::kernel::partition::Partition;
+use crate::net::edge::mark;
+use crate::net::order::Order;
+use crate::net::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Returns whether [turns](Self::run_interleaved) are possible at a switch: where nothing is recorded or counted by

@@ -2,7 +2,7 @@
 
 use selvedge_switch::busy_ports::NEVER;
 
-use crate::kernel::partition::Partition;
+use crate::net::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Takes the link at port `at` down, or up again. Packets that wait for a link that goes down are lost.

@@ -16,10 +16,10 @@ use super::independent::Visit;
 use super::pool::Pool;
 use super::transient::{Lists, TransientQueue};
 use crate::kernel::calendar::InboxWriter;
-use crate::kernel::edge::mark;
-use crate::kernel::order::Key;
-use crate::kernel::partition::Partition;
-use crate::kernel::tally::Tally;
+use crate::net::edge::mark;
+use crate::net::order::Key;
+use crate::net::partition::Partition;
+use crate::net::tally::Tally;
 
 /// Number of packets for an output that have arrived, and whether the last of them waits; all others have left.
 #[derive(Clone, Copy)]
@@ -245,7 +245,7 @@ struct Output<'a> {
     bytes: u64,
     /// Bytes that every frame takes on the wire in addition to its own.
     gap: u64,
-    outlet: InboxWriter<'a>,
+    outlet: InboxWriter<'a, Descriptor>,
     events: &'a mut u64,
 }
 

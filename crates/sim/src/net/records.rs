@@ -13,10 +13,10 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, PathRecord};
 
 use super::host::Host;
-use crate::kernel::edge::Edge;
-use crate::kernel::fabric::FabricParams;
-use crate::kernel::parcel::Outbox;
-use crate::kernel::partition::Partition;
+use crate::net::edge::Edge;
+use crate::net::fabric::FabricParams;
+use crate::net::parcel::Outbox;
+use crate::net::partition::Partition;
 
 /// Record of one packet.
 #[derive(Clone, Copy)]

@@ -5,14 +5,14 @@
 //! is asked once for many packets ([`Nic::train`](selvedge_nic::Nic::train)).
 
 use selvedge_switch::busy_ports::NEVER;
-use selvedge_switch::descriptor::{Descriptor, TRAIN_STEP};
+use selvedge_switch::descriptor::{Descriptor, Slot, TRAIN_STEP};
 use selvedge_telemetry::PacketKind;
 use selvedge_units::Instant;
 
 use super::host::Host;
 use super::pool::{LONGEST, LONGEST_STEP};
-use crate::kernel::inbox::WithSlot;
-use crate::kernel::partition::{Partition, fold};
+use crate::kernel::inbox::WriteMessage;
+use crate::net::partition::{Partition, fold};
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles arrivals until `last`, as long as they affect only their receivers; returns the number of these packets.
@@ -86,5 +86,23 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         state.nic.end_train(now, sent);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { now.as_ps() } else { NEVER };
+    }
+}
+
+/// Copy of a descriptor, except for the packet's slot in the pool.
+struct WithSlot<'a>(&'a Descriptor, Slot);
+
+impl WriteMessage<Descriptor> for WithSlot<'_> {
+    #[inline(always)]
+    unsafe fn write(self, place: *mut Descriptor) {
+        // SAFETY: the caller passes a place in a block of an inbox.
+        unsafe {
+            place.write(*self.0);
+            (*place).slot = self.1;
+        }
+    }
+    #[inline(always)]
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R {
+        see(&Descriptor { slot: self.1, ..*self.0 })
     }
 }

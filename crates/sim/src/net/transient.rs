@@ -13,7 +13,7 @@ use selvedge_switch::trimming::{Trimmer, Turns};
 
 use super::independent::Visit;
 use super::output::{Buffer, Waiting};
-use crate::kernel::order::Key;
+use crate::net::order::Key;
 
 /// Packet that waits: its place in the inbox.
 #[derive(Clone, Copy, Debug)]

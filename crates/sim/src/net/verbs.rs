@@ -18,8 +18,8 @@ use selvedge_units::{Bytes, Domain, HostId, QpNumber, Rng};
 use super::host::Host;
 use crate::config::TransportConfig;
 use crate::error::ConfigError;
-use crate::kernel::fabric::FabricParams;
-use crate::kernel::partition::Partition;
+use crate::net::fabric::FabricParams;
+use crate::net::partition::Partition;
 use crate::workload::{FlowSpec, Posting, Verb};
 
 /// Applications of one host.

@@ -6,8 +6,9 @@ use selvedge_switch::forward::UNKNOWN;
 use selvedge_switch::switch::SwitchFacts;
 use selvedge_units::Instant;
 
-use crate::kernel::order::Order;
-use crate::kernel::partition::Partition;
+use crate::kernel::nodes::Nodes;
+use crate::net::order::Order;
+use crate::net::partition::Partition;
 
 impl<const RECORDED: bool> Partition<RECORDED> {
     /// Handles the events of a switch that are earlier than `limit`.

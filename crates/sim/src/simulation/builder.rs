@@ -11,7 +11,7 @@ use crate::beside::Beside;
 use crate::config::{Looks, NicConfig, RdmaConfig, SimConfig, Stop, SwitchConfig, TransportConfig};
 use crate::error::{ConfigError, Library, NoFiles};
 use crate::fault::{LinkFailure, LossConfig};
-use crate::kernel::Parallel;
+use crate::kernel::rounds::Parallel;
 use crate::resolve::{AutoScope, Network, Resolved, Settings, sampling_interval, span_of_starts};
 use crate::topology::Graph;
 use crate::workload::schedule::Schedule;

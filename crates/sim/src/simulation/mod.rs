@@ -13,9 +13,10 @@ pub use source::NetworkSource;
 
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
-use crate::kernel::{Parallel, Session, run};
+use crate::kernel::rounds::Parallel;
 use crate::parts::fabric_parts;
 use crate::resolve::Network;
+use crate::run::{Session, run};
 
 /// One run: a network, its traffic, and a value for every setting.
 ///

@@ -12,8 +12,8 @@ use selvedge_telemetry::{PartTimes, TimePart, TimeProfile, WorkloadTime};
 use selvedge_units::{Domain, Instant, QpNumber, Rng};
 
 use super::look::{Answer, Look, Scan};
-use super::partition::Partition;
 use crate::config::Looks;
+use crate::net::partition::Partition;
 
 /// Inverse of the longest interval, as a fraction of the time so far in which flows were under way. Intervals become
 /// longer where looks cost too much.

@@ -11,11 +11,12 @@ use selvedge_telemetry::{FlowRow, RunRecord};
 use selvedge_units::{Bytes, HostId, Instant};
 
 use super::build::{Built, build_with};
-use super::partition::Partition;
-use super::schedule::WindowSchedule;
-use super::window::{Parallel, WindowSlice};
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
+use crate::kernel::nodes::Nodes;
+use crate::kernel::rounds::{Parallel, WindowSlice};
+use crate::kernel::schedule::WindowSchedule;
+use crate::net::partition::Partition;
 use crate::workload::{FlowSpec, LARGEST_FLOW, Workload, WorkloadConfig};
 
 /// Flow to inject into a [`Session`].

@@ -1,16 +1,6 @@
-//! Windows: how partitions run side by side and still agree on everything.
-//!
-//! A descriptor that a node sends in a [window](WindowSchedule) arrives in a later one, so all partitions may run a
-//! window without synchronisation. Then they exchange what they sent, and the next window begins. Windows depend on
-//! the fabric alone, not on how it is cut: one partition has the same windows, so everything that happens *between*
-//! windows (samples, failures, the end) is the same, too.
-//!
-//! Where windows overlap, some nodes are ahead of the others. An event that concerns the whole fabric at one time cuts
-//! both windows short that contain that time; both continue from there. Where there is no such event, two windows are a
-//! pair: nothing happens between them, so that one partition may run both at once
-//! ([`VisitOrder`](super::visit_order::VisitOrder)).
+//! A run: what happens between its windows, from the first flow to the record of the whole.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use selvedge_switch::Change;
 use selvedge_telemetry::{FlowRow, Observer, PortRow, RankRow, RunRecord, StuckRank};
@@ -18,46 +8,16 @@ use selvedge_units::{Bytes, Duration, Instant};
 
 use super::build::{Built, build};
 use super::deadlock::Watch;
-use super::parcel::Outbox;
-use super::partition::Partition;
 use super::profile::Profiler;
-use super::schedule::WindowSchedule;
 use super::stall::StallLimits;
-use super::worker_pool::WorkerPool;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
+use crate::kernel::nodes::Nodes;
+use crate::kernel::rounds::{Conductor, Parallel, Round, WindowSlice, drive, exchange, lock};
+use crate::kernel::schedule::WindowSchedule;
+use crate::net::partition::Partition;
 use crate::record::{Event, Focus, Recorder};
 use crate::workload::schedule::Executor;
-
-/// Distribution of one run over processors and time. Results do not depend on it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parallel {
-    /// Number of threads; at least 1.
-    pub threads: usize,
-    /// Number of partitions that the fabric is cut into; at least 1. More partitions than threads can pay through
-    /// locality.
-    pub partitions: usize,
-    /// Number of events: a window after one with fewer is left to one thread, because waking the others would take
-    /// longer.
-    pub shared_from: u64,
-    /// Whether neighbours take turns where every link leads from one half of the nodes to the other, which halves the
-    /// number of visits. A run without an end time then ends up to a link's delay later, with the same flows.
-    pub in_turns: bool,
-}
-
-impl Parallel {
-    /// Returns a setup with `threads` threads and one partition for each.
-    pub fn on(threads: usize) -> Self {
-        Self { threads, partitions: threads, ..Self::default() }
-    }
-}
-
-impl Default for Parallel {
-    fn default() -> Self {
-        // Three barriers take less time than this many events, but more where processors have other work.
-        Self { threads: 1, partitions: 1, shared_from: 400, in_turns: true }
-    }
-}
 
 /// Runs `config` to its end.
 ///
@@ -70,7 +30,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunRecord, ConfigError> {
     let built = build(config, library, parallel)?;
-    Ok(drive::<false>(config, built, parallel, observer, &mut Nobody))
+    Ok(conduct::<false>(config, built, parallel, observer, &mut Nobody))
 }
 
 /// Runs `config` to its end, and tells `recorder` what happened to the flows and packets that `focus` names. The
@@ -92,10 +52,10 @@ pub fn run_recorded(
         .partitions
         .iter_mut()
         .for_each(|partition: &mut Partition<true>| partition.edge.log.focus = Arc::clone(&focus));
-    Ok(drive(config, built, parallel, observer, recorder))
+    Ok(conduct(config, built, parallel, observer, recorder))
 }
 
-fn drive<const RECORDED: bool>(
+fn conduct<const RECORDED: bool>(
     config: &SimConfig,
     built: Built<RECORDED>,
     parallel: Parallel,
@@ -103,96 +63,10 @@ fn drive<const RECORDED: bool>(
     recorder: &mut dyn Recorder,
 ) -> RunRecord {
     let Built { partitions, places, changes, schedule } = built;
-    let count = partitions.len();
     let partitions: Vec<Mutex<Partition<RECORDED>>> = partitions.into_iter().map(Mutex::new).collect();
-    let threads = parallel.threads.clamp(1, count);
     let mut run = Run::new(config, &partitions, places, changes, schedule, observer, recorder);
-
-    if threads == 1 {
-        while let Some(round) = run.between_windows() {
-            run_alone(&partitions, round);
-        }
-        return run.finish();
-    }
-
-    // A step between windows (thread 0 only), and two phases per window: run, and exchange.
-    let worker_pool: OnceLock<WorkerPool> = OnceLock::new();
-    let next = Mutex::new(Round::default());
-    // `mailboxes[to]` holds what all partitions sent to partition `to`.
-    let mailboxes: Vec<Mutex<Outbox>> = (0..count).map(|_| Mutex::default()).collect();
-    let work = |thread: usize, worker_pool: &WorkerPool, mut run: Option<&mut Run<'_, RECORDED>>| {
-        let mine = || (thread..count).step_by(worker_pool.threads());
-        loop {
-            let look = run.as_mut().map(|run| {
-                || match run.next_shared_round(parallel.shared_from) {
-                    Some(round) => {
-                        *lock(&next) = round;
-                        true
-                    }
-                    None => false,
-                }
-            });
-            if !worker_pool.leader_decides(look) {
-                return;
-            }
-            let round = *lock(&next);
-            for slice in round.slices() {
-                worker_pool.phase(|| mine().for_each(|index| lock(&partitions[index]).run_shared(slice, &mailboxes)));
-                worker_pool
-                    .phase(|| mine().for_each(|index| lock(&partitions[index]).deliver(&mut lock(&mailboxes[index]))));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let mut hired = 1;
-        for thread in 1..threads {
-            let (work, worker_pool) = (&work, &worker_pool);
-            let begin = move || work(thread, worker_pool.wait(), None);
-            // If the system refuses further threads, the run has fewer.
-            if std::thread::Builder::new().spawn_scoped(scope, begin).is_err() {
-                break;
-            }
-            hired += 1;
-        }
-        work(0, worker_pool.get_or_init(|| WorkerPool::new(hired)), Some(&mut run));
-    });
-    worker_pool.into_inner().into_iter().for_each(WorkerPool::finish);
+    drive(&partitions, parallel, &mut run);
     run.finish()
-}
-
-impl<const RECORDED: bool> Partition<RECORDED> {
-    /// Runs a window and moves what it sends to other partitions into `mailboxes`.
-    fn run_shared(&mut self, slice: WindowSlice, mailboxes: &[Mutex<Outbox>]) {
-        self.run_window(slice);
-        self.pack();
-        for (outbox, mailbox) in self.outboxes.iter_mut().zip(mailboxes) {
-            if !outbox.is_empty() {
-                lock(mailbox).append(outbox);
-            }
-        }
-    }
-}
-
-/// Window, or the part of one between `begin` and `end`. Everything that its nodes could handle earlier is done.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct WindowSlice {
-    pub(crate) window: u64,
-    pub(crate) begin: Instant,
-    pub(crate) end: Instant,
-}
-
-/// Windows to run until the whole fabric is considered again: a window or a part of one, and the other window of its
-/// pair, if it has one.
-#[derive(Clone, Copy, Default)]
-struct Round {
-    first: WindowSlice,
-    second: Option<WindowSlice>,
-}
-
-impl Round {
-    fn slices(self) -> impl Iterator<Item = WindowSlice> {
-        [Some(self.first), self.second].into_iter().flatten()
-    }
 }
 
 /// Number of events between two reports of what has been delivered: about a hundredth of a second of computing.
@@ -203,37 +77,6 @@ struct Nobody;
 
 impl Recorder for Nobody {
     fn on_events(&mut self, _: &[Event]) {}
-}
-
-/// Locks a mutex that no other thread holds: barriers hand partitions from phase to phase.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// Runs a round on one thread.
-fn run_alone<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>], round: Round) {
-    if let ([partition], Round { first, second: Some(second) }) = (partitions, round) {
-        return lock(partition).run_pair([first, second]);
-    }
-    for slice in round.slices() {
-        partitions.iter().for_each(|partition| lock(partition).run_window(slice));
-        exchange(partitions);
-    }
-}
-
-/// Delivers what all partitions sent to each other, on one thread.
-fn exchange<const RECORDED: bool>(partitions: &[Mutex<Partition<RECORDED>>]) {
-    if partitions.len() == 1 {
-        return;
-    }
-    for from in partitions {
-        lock(from).pack();
-        for (to, partition) in partitions.iter().enumerate() {
-            let mut outbox = std::mem::take(&mut lock(from).outboxes[to]);
-            lock(partition).deliver(&mut outbox);
-            lock(from).outboxes[to] = outbox; // keeps its memory
-        }
-    }
 }
 
 /// Returns the stall limits of a run, taking the queue pairs of its applications into account.
@@ -276,8 +119,6 @@ struct Run<'a, const RECORDED: bool> {
     samples: u64,
     /// Number of events at the last sample.
     sampled: u64,
-    /// Number of events before the last window.
-    handled: u64,
     /// Number of events after which the observer is next told how much has been delivered.
     next_told: u64,
     stop_at: Instant,
@@ -302,68 +143,7 @@ struct Run<'a, const RECORDED: bool> {
     record: RunRecord,
 }
 
-impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
-    fn new(
-        config: &SimConfig,
-        partitions: &'a [Mutex<Partition<RECORDED>>],
-        places: Vec<(u16, u32)>,
-        changes: Vec<Change>,
-        schedule: WindowSchedule,
-        observer: &'a mut dyn Observer,
-        recorder: &'a mut dyn Recorder,
-    ) -> Self {
-        Self {
-            partitions,
-            places,
-            observer,
-            recorder,
-            happened: Vec::new(),
-            schedule,
-            from: 0,
-            owed: None,
-            cut: Instant::ZERO,
-            changes,
-            sample: config.sample,
-            next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
-            samples: 0,
-            sampled: 0,
-            handled: 0,
-            next_told: 0,
-            stop_at: config
-                .stop
-                .time
-                .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
-            stop_flows: config.stop.flows.unwrap_or(u64::MAX),
-            started: 0,
-            finished: 0,
-            is_over: false,
-            now: Instant::ZERO,
-            ahead: Instant::ZERO,
-            sides: [Instant::ZERO; 2],
-            profiler: Profiler::new(config.looks, config.seed, schedule.step()),
-            watch: Watch::new(stall_limits(config, partitions)),
-            flows: Vec::new(),
-            ranks: Vec::new(),
-            ports: Vec::new(),
-            record: RunRecord::default(),
-        }
-    }
-
-    /// Runs windows on this thread as long as they have few events. Returns the next round, which all threads are to
-    /// run; `None` when the run is over.
-    fn next_shared_round(&mut self, shared_from: u64) -> Option<Round> {
-        loop {
-            let round = self.between_windows()?;
-            let handled = self.events();
-            let fresh = handled - std::mem::replace(&mut self.handled, handled);
-            if fresh >= shared_from {
-                return Some(round);
-            }
-            run_alone(self.partitions, round);
-        }
-    }
-
-    /// Returns the next round: which window comes next, and how far it goes; `None` when the run is over.
+impl<const RECORDED: bool> Conductor for Run<'_, RECORDED> {
     fn between_windows(&mut self) -> Option<Round> {
         if RECORDED {
             self.report_events(self.now);
@@ -400,6 +180,53 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             if !self.do_what_is_due(due, begin.max(self.now)) {
                 return None;
             }
+        }
+    }
+}
+
+impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
+    fn new(
+        config: &SimConfig,
+        partitions: &'a [Mutex<Partition<RECORDED>>],
+        places: Vec<(u16, u32)>,
+        changes: Vec<Change>,
+        schedule: WindowSchedule,
+        observer: &'a mut dyn Observer,
+        recorder: &'a mut dyn Recorder,
+    ) -> Self {
+        Self {
+            partitions,
+            places,
+            observer,
+            recorder,
+            happened: Vec::new(),
+            schedule,
+            from: 0,
+            owed: None,
+            cut: Instant::ZERO,
+            changes,
+            sample: config.sample,
+            next_sample: config.sample.map_or(Instant::NEVER, |interval| Instant::ZERO + interval),
+            samples: 0,
+            sampled: 0,
+            next_told: 0,
+            stop_at: config
+                .stop
+                .time
+                .map_or(Instant::HORIZON, |time| Instant::ZERO.saturating_add(time).min(Instant::HORIZON)),
+            stop_flows: config.stop.flows.unwrap_or(u64::MAX),
+            started: 0,
+            finished: 0,
+            is_over: false,
+            now: Instant::ZERO,
+            ahead: Instant::ZERO,
+            sides: [Instant::ZERO; 2],
+            profiler: Profiler::new(config.looks, config.seed, schedule.step()),
+            watch: Watch::new(stall_limits(config, partitions)),
+            flows: Vec::new(),
+            ranks: Vec::new(),
+            ports: Vec::new(),
+            record: RunRecord::default(),
         }
     }
 
@@ -479,7 +306,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
             if begin == Instant::NEVER { self.now } else { begin.max(self.now).min(self.stop_at.max(self.now)) };
         let under_way = self.started - self.finished;
         if under_way == 0 {
-            profiler.skip_to(begin, || self.partitions.iter().map(|partition| lock(partition).net.events).sum());
+            profiler.skip_to(begin, || self.partitions.iter().map(|partition| lock(partition).events()).sum());
         } else if profiler.next() < begin {
             let partitions: Vec<_> = self.partitions.iter().map(lock).collect();
             let times = self.sides.map(|side| side.max(self.now));
@@ -559,7 +386,7 @@ impl<'a, const RECORDED: bool> Run<'a, RECORDED> {
     }
 
     fn events(&self) -> u64 {
-        self.partitions.iter().map(|partition| lock(partition).net.events).sum()
+        self.partitions.iter().map(|partition| lock(partition).events()).sum()
     }
 
     /// Tells the recorder the events before `end`; later events may still be incomplete. The partitions' logs are in

@@ -9,7 +9,7 @@
 //!    is sent waits for acknowledgements at this moment, so the sum over many looks is the time that acknowledgements
 //!    took.
 //! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step
-//!    ([`WindowSchedule`](super::schedule::WindowSchedule)). Every packet is in one place all the same, and the state
+//!    ([`WindowSchedule`](crate::kernel::schedule::WindowSchedule)). Every packet is in one place all the same, and the state
 //!    of a node is read as of its own time.
 
 use std::ops::Deref;
@@ -24,9 +24,9 @@ use selvedge_transport::table::Table as Found;
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Rate, mix64};
 use selvedge_wire::{AckKind, Packet, Repr};
 
-use super::log::pair_of;
-use super::partition::Partition;
 use crate::net::flows::Sending;
+use crate::net::log::pair_of;
+use crate::net::partition::Partition;
 use crate::topology::Framing;
 
 /// Port: its partition, and its number there.

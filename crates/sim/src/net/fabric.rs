@@ -7,7 +7,7 @@ use selvedge_switch::descriptor::Attachment;
 use selvedge_transport::endpoint::EndpointSettings;
 use selvedge_units::{Duration, HostId};
 
-use super::schedule::WindowSchedule;
+use crate::kernel::schedule::WindowSchedule;
 use crate::topology::{Framing, InnerNics, Paths};
 
 /// Parameters that all partitions share and that do not change during a window.

@@ -14,8 +14,8 @@ use selvedge_switch::port::of_bits;
 use selvedge_telemetry::{Deadlock, PausedHop};
 use selvedge_units::{Bytes, Instant, PortId};
 
-use super::partition::Partition;
 use super::stall::{BURST, StallLimits};
+use crate::net::partition::Partition;
 use crate::topology::Node;
 
 /// Periodic check of the whole fabric.

@@ -12,10 +12,11 @@
 //!
 //! Nodes are numbered within the partition: hosts first, then switches. Ports are numbered in the same order.
 
+use std::ops::Range;
+
 use selvedge_memory::CACHE;
 use selvedge_prefetch::{LINE, PrefetchQueue, PrefetchRange, prefetch, prefetch_all};
 use selvedge_switch::Switches;
-use selvedge_switch::busy_ports::NEVER;
 use selvedge_switch::descriptor::Descriptor;
 use selvedge_switch::queue::Queue;
 use selvedge_telemetry::{FlowRow, RankRow, RunRecord};
@@ -25,7 +26,8 @@ use super::edge::Edge;
 use super::order::Order;
 use super::parcel::{Outbox, Parcel};
 use super::tally::kind_of;
-use super::window::WindowSlice;
+use crate::kernel::calendar::Calendar;
+use crate::kernel::nodes::Nodes;
 use crate::net::transient::Entry;
 use crate::net::verbs::Applications;
 use crate::workload::{FlowSpec, Workload};
@@ -106,70 +108,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             flows_finished: 0,
             flows_closed: 0,
         }
-    }
-
-    /// Handles the events that are left of a window, up to the end of `slice`.
-    pub(crate) fn run_window(&mut self, slice: WindowSlice) {
-        let limit = self.turn_to(slice);
-        self.admit_flows(limit);
-        while let Some(nodes) = self.edge.calendar.take_agenda() {
-            self.visit(nodes, limit);
-        }
-        for node in self.postponed.drain(..) {
-            self.edge.calendar.book_again(node, slice.end.as_ps());
-        }
-    }
-
-    /// Handles two whole windows section by section: that of the leading side, and that of the other. The results equal
-    /// those of one window after the other.
-    pub(crate) fn run_pair(&mut self, windows: [WindowSlice; 2]) {
-        let mut sections = 0;
-        while let Some(section) = self.edge.calendar.section(sections) {
-            let limit = self.turn_to(windows[usize::from(!section.leads)]);
-            self.admit_flows(limit);
-            while let Some(nodes) = self.edge.calendar.take_section(&section) {
-                self.visit(nodes, limit);
-            }
-            sections += 1;
-        }
-        windows.into_iter().for_each(|window| self.run_window(window));
-    }
-
-    /// Turns to a window; returns the time, in picoseconds, at which it ends, or at which `slice` does if that is
-    /// earlier.
-    fn turn_to(&mut self, slice: WindowSlice) -> u64 {
-        if self.closing {
-            self.next_arrival = None;
-        }
-        self.edge.calendar.turn_to(slice.window);
-        self.begin = slice.begin.as_ps();
-        slice.end.as_ps().min(self.edge.calendar.end())
-    }
-
-    /// Visits `nodes`; the list then goes back to the calendar.
-    fn visit(&mut self, nodes: Vec<u32>, limit: u64) {
-        let hosts = self.edge.hosts.len() as u32;
-        for before in (1..=STEPS).rev() {
-            self.prepare(&nodes, 0_usize.wrapping_sub(before), hosts);
-        }
-        for (at, &node) in nodes.iter().enumerate() {
-            self.prepare(&nodes, at, hosts);
-            if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
-        }
-        self.edge.calendar.return_agenda(nodes);
-    }
-
-    /// Prefetches the state that the next visits need. Most addresses are known only when the state that leads to them
-    /// has been fetched, so nodes are prepared in several steps as their visit comes nearer. The first nodes are
-    /// prepared before any visit. Most of the state of a switch is [prefetched](PrefetchQueue) during the visit before.
-    #[inline(always)]
-    fn prepare(&mut self, nodes: &[u32], at: usize, hosts: u32) {
-        self.prefetch_queue.fetch_rest();
-        self.prepare_soon::<STEPS>(nodes, at, hosts);
-        self.prepare_soon::<4>(nodes, at, hosts);
-        self.prepare_soon::<3>(nodes, at, hosts);
-        self.prepare_soon::<2>(nodes, at, hosts);
-        self.prepare_soon::<1>(nodes, at, hosts);
     }
 
     /// Prefetches state of the node whose visit is `IN` visits away.
@@ -266,67 +204,6 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         self.net.queues.len() * size_of::<Queue>() > CACHE
     }
 
-    /// Returns the next window, at `from` or later, in which something may happen; `None` if there is none.
-    pub(crate) fn next_window(&self, from: u64) -> Option<u64> {
-        let flow = self.next_arrival.map(|spec| self.edge.fabric.schedule.first_with(spec.start.as_ps()).max(from));
-        flow.into_iter().chain(self.edge.calendar.next_window(from)).min()
-    }
-
-    /// Ends a visit to `node` at `limit`; the node's next event comes at `next`.
-    #[inline]
-    pub(crate) fn leave(&mut self, node: u32, next: u64, limit: u64) {
-        if next == NEVER {
-            return;
-        }
-        if limit < self.edge.calendar.end() && next < self.edge.calendar.end() {
-            self.postponed.push(node);
-        } else {
-            self.edge.calendar.book_again(node, next);
-        }
-    }
-
-    /// Moves the descriptors in remote inboxes to the outboxes, then their packets, all together because these lie at
-    /// random places of the pool.
-    pub(crate) fn pack(&mut self) {
-        while let Some(((partition, node), window, inbox)) = self.edge.calendar.take_remote_inbox() {
-            let outbox = &mut self.outboxes[usize::from(partition)];
-            outbox.parcels.push(Parcel { node, window, count: inbox.len() });
-            outbox.inbox.extend_from_slice(&inbox);
-            self.edge.calendar.return_inbox(inbox);
-        }
-        for outbox in &mut self.outboxes {
-            for number in outbox.packets.len()..outbox.inbox.len() {
-                if let Some(soon) = outbox.inbox.get(number + PACKED_AHEAD) {
-                    self.edge.pool.prefetch(soon.slot);
-                }
-                let slot = outbox.inbox[number].slot;
-                if self.edge.fabric.reads_records {
-                    self.edge.records.send_away(&self.edge.fabric, slot, outbox);
-                }
-                outbox.packets.push(self.edge.pool.take(slot));
-            }
-        }
-    }
-
-    /// Takes in what other partitions sent during the window.
-    pub(crate) fn deliver(&mut self, outbox: &mut Outbox) {
-        let (mut records, mut headers) = (outbox.records.drain(..), outbox.headers.drain(..));
-        let mut inbox = outbox.inbox.drain(..).zip(outbox.packets.drain(..)).map(|(descriptor, packet)| {
-            self.edge.pool.prefetch_vacancy(PACKED_AHEAD as u32);
-            let slot = self.edge.pool.put(packet);
-            self.edge.records.take_in(slot, records.next(), headers.next());
-            Descriptor { slot, ..descriptor }
-        });
-        for Parcel { node, window, count } in outbox.parcels.drain(..) {
-            self.edge.calendar.take_in(node, window, inbox.by_ref().take(count));
-        }
-        drop(inbox);
-        drop((records, headers));
-        for (host, notice) in outbox.notices.drain(..) {
-            self.take_notice(host, notice);
-        }
-    }
-
     /// Returns whether flows are still to begin at times of their own.
     pub(crate) fn expects_arrivals(&self) -> bool {
         !self.closing && (self.next_arrival.is_some() || self.later > 0)
@@ -377,6 +254,109 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     pub(crate) fn local_host(&self, host: HostId) -> Option<u32> {
         let (partition, local) = self.edge.fabric.home[host.index()];
         (partition == self.index).then_some(local)
+    }
+}
+
+impl<const RECORDED: bool> Nodes for Partition<RECORDED> {
+    type Message = Descriptor;
+    type Outbox = Outbox;
+
+    const PREPARED: usize = STEPS;
+
+    #[inline(always)]
+    fn calendar(&self) -> &Calendar<Descriptor> {
+        &self.edge.calendar
+    }
+
+    #[inline(always)]
+    fn calendar_mut(&mut self) -> &mut Calendar<Descriptor> {
+        &mut self.edge.calendar
+    }
+
+    #[inline(always)]
+    fn postponed(&mut self) -> &mut Vec<u32> {
+        &mut self.postponed
+    }
+
+    fn enter(&mut self, part: Range<u64>) {
+        if self.closing {
+            self.next_arrival = None;
+        }
+        self.begin = part.start;
+        self.admit_flows(part.end);
+    }
+
+    /// Most addresses are known only when the state that leads to them has been fetched, so nodes are prepared in
+    /// several steps as their visit comes nearer. Most of the state of a switch is [prefetched](PrefetchQueue) during
+    /// the visit before.
+    #[inline(always)]
+    fn prepare(&mut self, nodes: &[u32], at: usize) {
+        let hosts = self.edge.hosts.len() as u32;
+        self.prefetch_queue.fetch_rest();
+        self.prepare_soon::<STEPS>(nodes, at, hosts);
+        self.prepare_soon::<4>(nodes, at, hosts);
+        self.prepare_soon::<3>(nodes, at, hosts);
+        self.prepare_soon::<2>(nodes, at, hosts);
+        self.prepare_soon::<1>(nodes, at, hosts);
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, node: u32, limit: u64) {
+        let hosts = self.edge.hosts.len() as u32;
+        if node < hosts { self.visit_host(node, limit) } else { self.visit_switch(node - hosts, limit) }
+    }
+
+    fn next_beginning(&self, from: u64) -> Option<u64> {
+        self.next_arrival.map(|spec| self.edge.fabric.schedule.first_with(spec.start.as_ps()).max(from))
+    }
+
+    /// Moves the descriptors in remote inboxes to the outboxes, then their packets, all together because these lie at
+    /// random places of the pool.
+    fn pack(&mut self) {
+        while let Some(((partition, node), window, inbox)) = self.edge.calendar.take_remote_inbox() {
+            let outbox = &mut self.outboxes[usize::from(partition)];
+            outbox.parcels.push(Parcel { node, window, count: inbox.len() });
+            outbox.inbox.extend_from_slice(&inbox);
+            self.edge.calendar.return_inbox(inbox);
+        }
+        for outbox in &mut self.outboxes {
+            for number in outbox.packets.len()..outbox.inbox.len() {
+                if let Some(soon) = outbox.inbox.get(number + PACKED_AHEAD) {
+                    self.edge.pool.prefetch(soon.slot);
+                }
+                let slot = outbox.inbox[number].slot;
+                if self.edge.fabric.reads_records {
+                    self.edge.records.send_away(&self.edge.fabric, slot, outbox);
+                }
+                outbox.packets.push(self.edge.pool.take(slot));
+            }
+        }
+    }
+
+    fn deliver(&mut self, outbox: &mut Outbox) {
+        let (mut records, mut headers) = (outbox.records.drain(..), outbox.headers.drain(..));
+        let mut inbox = outbox.inbox.drain(..).zip(outbox.packets.drain(..)).map(|(descriptor, packet)| {
+            self.edge.pool.prefetch_vacancy(PACKED_AHEAD as u32);
+            let slot = self.edge.pool.put(packet);
+            self.edge.records.take_in(slot, records.next(), headers.next());
+            Descriptor { slot, ..descriptor }
+        });
+        for Parcel { node, window, count } in outbox.parcels.drain(..) {
+            self.edge.calendar.take_in(node, window, inbox.by_ref().take(count));
+        }
+        drop(inbox);
+        drop((records, headers));
+        for (host, notice) in outbox.notices.drain(..) {
+            self.take_notice(host, notice);
+        }
+    }
+
+    fn outboxes(&mut self) -> &mut [Outbox] {
+        &mut self.outboxes
+    }
+
+    fn events(&self) -> u64 {
+        self.net.events
     }
 }
 

@@ -23,9 +23,9 @@ use super::cut::Cut;
 use super::frames::longest_frame;
 use super::numbering::Numbering;
 use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
-use crate::kernel::partition::Partition;
 use crate::net::clock::NicClock;
 use crate::net::host::Host;
+use crate::net::partition::Partition;
 use crate::topology::{Graph, Link, Node, Port, Routes};
 
 /// Adds to every partition its hosts, switches and ports, in the order of their global numbers. Returns the partition

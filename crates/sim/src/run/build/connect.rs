@@ -7,7 +7,7 @@ use selvedge_units::PortId;
 use crate::config::SimConfig;
 use crate::error::{ConfigError, Library};
 use crate::fault::LossPlan;
-use crate::kernel::partition::Partition;
+use crate::net::partition::Partition;
 
 /// Connects the two ends of every link. Neighbours that other partitions own get numbers behind a partition's own.
 pub(super) fn connect<const RECORDED: bool>(

@@ -6,6 +6,7 @@ use selvedge_switch::descriptor::Descriptor;
 use selvedge_wire::Packet;
 use selvedge_wire::verbs::Headers;
 
+use crate::kernel::nodes::Exchange;
 use crate::net::notice::Notice;
 use crate::net::records::Record;
 
@@ -31,9 +32,8 @@ pub(crate) struct Outbox {
     pub(crate) notices: Vec<(u32, Notice)>,
 }
 
-impl Outbox {
-    /// Moves everything that `other` holds to the end of this outbox.
-    pub(crate) fn append(&mut self, other: &mut Self) {
+impl Exchange for Outbox {
+    fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             return mem::swap(self, other);
         }
@@ -45,8 +45,7 @@ impl Outbox {
         self.notices.append(&mut other.notices);
     }
 
-    /// Returns whether the outbox is empty.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.parcels.is_empty() && self.notices.is_empty()
     }
 }

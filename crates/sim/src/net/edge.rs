@@ -16,10 +16,12 @@ use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::psns;
 use selvedge_wire::{Ecn, Header, Packet, Pause, Repr};
 
-use super::calendar::Calendar;
 use super::fabric::FabricParams;
 use super::log::Log;
 use super::tally::{Tally, kind_of};
+use crate::kernel;
+use crate::kernel::calendar::Calendar;
+use crate::kernel::inbox::WriteMessage;
 use crate::net::host::Host;
 use crate::net::places::Places;
 use crate::net::pool::Pool;
@@ -28,7 +30,7 @@ use crate::net::records::{Record, Records};
 /// Edge of a partition's switches. Code that `RECORDED` guards is compiled separately and costs other runs nothing.
 pub(crate) struct Edge<const RECORDED: bool> {
     pub(crate) fabric: Arc<FabricParams>,
-    pub(crate) calendar: Calendar,
+    pub(crate) calendar: Calendar<Descriptor>,
     pub(crate) pool: Pool,
     pub(crate) records: Records,
     pub(crate) hosts: Table<Host>,
@@ -50,7 +52,7 @@ struct Copied {
 
 impl<const RECORDED: bool> Edge<RECORDED> {
     /// Creates the edge of a partition, without hosts.
-    pub(crate) fn new(fabric: Arc<FabricParams>, calendar: Calendar) -> Self {
+    pub(crate) fn new(fabric: Arc<FabricParams>, calendar: Calendar<Descriptor>) -> Self {
         Self {
             fabric,
             calendar,
@@ -259,4 +261,32 @@ pub(crate) fn mark(pool: &mut Pool, tally: &mut Tally, slot: Slot) {
 
 fn flow_of(packet: &Packet) -> Flow {
     Flow { src: packet.src, dst: packet.dst, qp: packet.qp }
+}
+
+impl kernel::nodes::Message for Descriptor {
+    #[inline(always)]
+    fn at(&self) -> u32 {
+        self.at
+    }
+    #[inline(always)]
+    fn port(&self) -> u16 {
+        self.port
+    }
+    #[inline(always)]
+    fn set_arrival(&mut self, at: u32, port: u16) {
+        (self.at, self.port) = (at, port);
+    }
+}
+
+/// Descriptor that lies somewhere else, as a whole.
+impl WriteMessage<Descriptor> for &Descriptor {
+    #[inline(always)]
+    unsafe fn write(self, place: *mut Descriptor) {
+        // SAFETY: the caller passes a place in a block of an inbox.
+        unsafe { place.write(*self) };
+    }
+    #[inline(always)]
+    fn show<R>(self, see: impl FnOnce(&Descriptor) -> R) -> R {
+        see(self)
+    }
 }

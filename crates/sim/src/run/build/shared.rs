@@ -17,7 +17,7 @@ use super::frames::beside_framing;
 use super::lookahead::Lookahead;
 use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig, Trimming};
 use crate::error::ConfigError;
-use crate::kernel::fabric::FabricParams;
+use crate::net::fabric::FabricParams;
 use crate::net::host::Host;
 use crate::topology::InnerNics;
 use crate::workload::WorkloadSummary;

@@ -42,7 +42,7 @@ mod tests {
     use selvedge_units::{Duration, Rate};
 
     use super::*;
-    use crate::kernel::build::sides::Sides;
+    use crate::run::build::sides::Sides;
     use crate::topology::{FatTree, LinkConfig};
 
     fn link() -> LinkConfig {
