@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ._part import Part
 
-__all__ = ["Aimd", "AimdWindow", "AllToAll", "Bbr", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Vegas", "Verbs", "Window"]
+__all__ = ["Aimd", "AimdWindow", "AllToAll", "Bbr", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Homa", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Vegas", "Verbs", "Window"]
 
 class Aimd(Part):
     """Additive increase, multiplicative decrease, like in TCP (RFC 5681).
@@ -1440,6 +1440,59 @@ class GoalFile(Part):
             ranks_per_host=ranks_per_host,
             repeat=repeat,
             start=start,
+        )
+
+
+
+class Homa(Part):
+    """Homa (Montazeri et al., SIGCOMM 2018). Switches serve priorities strictly; `nic.ack-class` is that of grants.
+
+    Args:
+        cutoffs_after: Received messages after which a receiver chooses the priorities of unscheduled packets
+            anew, 1 to 1,000,000. The paper's are computed beforehand from the workload. Default: 100.
+        overcommitment: Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section
+            3.5). "auto": as many as there are priorities of scheduled packets at the receiver.
+        priorities: Priorities of data, from 0 on, 1 to 7. The paper uses 8; this simulator has 7. Default: 7.
+        resend_interval: Silence after which a receiver asks for missing packets, and a sender without any answer
+            repeats its first one. "auto": five times the maximum round-trip time with one congested link. The
+            paper has "a few milliseconds".
+        rtt_bytes: Bytes on the wire of a message that are sent without a grant, and that grants keep under way
+            (RTTbytes, section 3.2). Rounded up to whole packets. "auto": those with which a host fills the
+            longest empty path.
+        unscheduled_priorities: Priorities of unscheduled packets, the highest ones: 1 to `priorities`. "auto":
+            receivers choose by the share of unscheduled bytes in what arrives (section 3.4); half of all before
+            anything has arrived. If all priorities are unscheduled packets', scheduled ones share the lowest.
+    """
+
+    _path = 'transport.homa'
+    _tag = 'homa'
+    _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'cutoffs_after': ('cutoffs-after', ''),
+        'overcommitment': ('overcommitment', ''),
+        'priorities': ('priorities', ''),
+        'resend_interval': ('resend-interval', ''),
+        'rtt_bytes': ('rtt-bytes', ''),
+        'unscheduled_priorities': ('unscheduled-priorities', ''),
+    }
+
+    def __init__(
+        self,
+        *,
+        cutoffs_after: int | None = None,
+        overcommitment: Literal["auto", "off"] | int | None = None,
+        priorities: int | None = None,
+        resend_interval: str | None = None,
+        rtt_bytes: str | None = None,
+        unscheduled_priorities: Literal["auto", "off"] | int | None = None,
+    ) -> None:
+        """Take the values of the keys; absent ones have their defaults."""
+        super().__init__(
+            cutoffs_after=cutoffs_after,
+            overcommitment=overcommitment,
+            priorities=priorities,
+            resend_interval=resend_interval,
+            rtt_bytes=rtt_bytes,
+            unscheduled_priorities=unscheduled_priorities,
         )
 
 
@@ -3556,7 +3609,7 @@ class StudyKeys(Part):
         stop: "Stop" | Mapping[str, Any] | None = None,
         sweep: "Sweep" | Mapping[str, Any] | None = None,
         switch: "Switch" | Mapping[str, Any] | None = None,
-        transport: "Eqds" | "Ndp" | "Tcp" | Mapping[str, Any] | None = None,
+        transport: "Eqds" | "Homa" | "Ndp" | "Tcp" | Mapping[str, Any] | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
