@@ -9,6 +9,7 @@ use selvedge_sim::topology::{Dumbbell, FatTree, Graph, LeafSpine, LinkConfig};
 use selvedge_sim::workload::{AllToAll, Incast, Permutation, Poisson, Senders, Sizes, WorkloadConfig};
 use selvedge_sim::{ConfigError, Network, Parallel, Simulation, SimulationBuilder};
 use selvedge_transport::eqds::EqdsConfig;
+use selvedge_transport::homa::HomaConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
@@ -122,6 +123,7 @@ fn transports() -> Vec<(TransportConfig, SwitchConfig)> {
     let mut all = vec![
         (TcpConfig::default().into(), plain()),
         (TransportConfig::Messages(NdpConfig::default().into()), trimming()),
+        (TransportConfig::Messages(HomaConfig::default().into()), plain()),
         (EqdsConfig::default().into(), trimming()),
     ];
     for recovery in recoveries {

@@ -23,6 +23,7 @@ use selvedge_transport::congestion::hpcc::HpccConfig;
 use selvedge_transport::congestion::swift::SwiftConfig;
 use selvedge_transport::eqds::EqdsConfig;
 use selvedge_transport::eqds::eqif::{RdmaEqif, TcpEqif};
+use selvedge_transport::homa::HomaConfig;
 use selvedge_transport::ndp::NdpConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::melo::MeloConfig;
@@ -159,6 +160,12 @@ fn fair(config: &mut SimConfig) {
 pub(crate) fn ndp(config: &mut SimConfig) {
     config.transport = TransportConfig::Messages(NdpConfig::default().into());
     config.switch.buffer = BufferConfig::Trimming(Trimming::default());
+    config.nic.ack_class = 6;
+}
+
+/// Sets Homa, with grants in the highest class.
+pub(crate) fn homa(config: &mut SimConfig) {
+    config.transport = TransportConfig::Messages(HomaConfig { cutoffs_after: 5, ..HomaConfig::default() }.into());
     config.nic.ack_class = 6;
 }
 
@@ -440,6 +447,8 @@ pub(crate) fn scenarios() -> Vec<(&'static str, Scene)> {
         ("tcp-fair", leaf_spine(), Series::Irn, &[permutation, incast, failures_of_spines, tcp_marked, fair]),
         ("ndp-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, ndp, samples]),
         ("ndp-failures", fat_tree(4), Series::Irn, &[permutation, failures, ndp]),
+        ("homa-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, homa, samples]),
+        ("homa-failures", fat_tree(4), Series::Irn, &[permutation, failures, homa]),
         ("eqds-incast-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, eqds, samples]),
         ("eqds-rts-failures", fat_tree(4), Series::Irn, &[permutation, failures, eqds_rts]),
         ("tcp-eqds-loss", fat_tree(4), Series::Irn, &[poisson, incast, loss, tcp_in_tunnels]),

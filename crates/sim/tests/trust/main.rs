@@ -14,6 +14,7 @@ mod eqif;
 mod event_by_event;
 mod fair;
 mod fairness;
+mod homa;
 mod loss;
 mod memory;
 mod ndp;

@@ -18,13 +18,15 @@ pub struct HomaConfig {
     pub rtt_bytes: Setting<Bytes>,
     /// Priorities of data, from 0 on, 1 to 7. The paper uses 8; this simulator has 7. Default: 7.
     pub priorities: u8,
-    /// Priorities of unscheduled packets, the highest ones: 1 to `priorities`. "auto": receivers choose by the share of
-    /// unscheduled bytes in what arrives (section 3.4); half of all before anything has arrived. If all priorities are
-    /// unscheduled packets', scheduled ones share the lowest.
-    pub unscheduled_priorities: Setting<u8>,
-    /// Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section 3.5). "auto": as many
-    /// as there are priorities of scheduled packets at the receiver.
-    pub overcommitment: Setting<u16>,
+    /// Priorities of unscheduled packets, the highest ones: 1 to `priorities`. Without it, receivers choose by the share
+    /// of unscheduled bytes in what arrives (section 3.4), and begin with half of all. If all priorities are those of
+    /// unscheduled packets, scheduled ones share the lowest.
+    #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
+    pub unscheduled_priorities: Option<u8>,
+    /// Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section 3.5). Without it, as
+    /// many as there are priorities of scheduled packets at the receiver.
+    #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
+    pub overcommitment: Option<u16>,
     /// Received messages after which a receiver chooses the priorities of unscheduled packets anew, 1 to 1,000,000. The
     /// paper's are computed beforehand from the workload. Default: 100.
     pub cutoffs_after: u32,
@@ -38,8 +40,8 @@ impl Default for HomaConfig {
         Self {
             rtt_bytes: Setting::Auto,
             priorities: Self::MOST_PRIORITIES,
-            unscheduled_priorities: Setting::Auto,
-            overcommitment: Setting::Auto,
+            unscheduled_priorities: None,
+            overcommitment: None,
             cutoffs_after: 100,
             resend_interval: Setting::Auto,
         }
@@ -75,22 +77,12 @@ impl EndpointSettings for HomaConfig {
         if !(1..=most).contains(&self.priorities) {
             return wrong("priorities", format!("{} is out of range: give 1 to {most}", self.priorities));
         }
-        match self.unscheduled_priorities {
-            Setting::Value(own) if !(1..=self.priorities).contains(&own) => {
-                let message = format!("{own} is out of range: give 1 to {}, the number of priorities", self.priorities);
-                return wrong("unscheduled-priorities", message);
-            }
-            Setting::Off => {
-                return wrong("unscheduled-priorities", "\"off\" is no number of priorities: give 1 or more".into());
-            }
-            Setting::Value(_) | Setting::Auto => {}
+        if let Some(own) = self.unscheduled_priorities.filter(|own| !(1..=self.priorities).contains(own)) {
+            let message = format!("{own} is out of range: give 1 to {}, the number of priorities", self.priorities);
+            return wrong("unscheduled-priorities", message);
         }
-        match self.overcommitment {
-            Setting::Value(messages) if !(1..=1_024).contains(&messages) => {
-                return wrong("overcommitment", format!("{messages} is out of range: give 1 to 1024"));
-            }
-            Setting::Off => return wrong("overcommitment", "nothing would ever be granted: give 1 or more".into()),
-            Setting::Value(_) | Setting::Auto => {}
+        if let Some(messages) = self.overcommitment.filter(|messages| !(1..=1_024).contains(messages)) {
+            return wrong("overcommitment", format!("{messages} is out of range: give 1 to 1024"));
         }
         if !(1..=1_000_000).contains(&self.cutoffs_after) {
             return wrong("cutoffs-after", format!("{} is out of range: give 1 to 1000000", self.cutoffs_after));

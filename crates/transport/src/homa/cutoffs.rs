@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use selvedge_units::{Bytes, Setting};
+use selvedge_units::Bytes;
 
 use super::config::HomaConfig;
 
@@ -21,7 +21,7 @@ pub(super) struct Cutoffs {
 impl Cutoffs {
     /// Returns the cutoffs before anything is known: sizes are divided in equal ratios up to `rtt_bytes`.
     pub(super) fn initial(config: &HomaConfig, rtt_bytes: Bytes) -> Self {
-        let unscheduled = config.unscheduled_priorities.resolve(|| Some(config.priorities.div_ceil(2))).unwrap_or(1);
+        let unscheduled = config.unscheduled_priorities.unwrap_or(config.priorities.div_ceil(2));
         let largest = u32::from(code(rtt_bytes));
         let limit = |place: usize| (largest * (place as u32 + 1) / u32::from(unscheduled)) as u8;
         Self { priorities: config.priorities, unscheduled, limits: core::array::from_fn(limit) }
@@ -102,12 +102,9 @@ impl Arrived {
         let by_share = || {
             let share = (u128::from(total) * u128::from(priorities) * 2 + u128::from(all)) / (2 * u128::from(all));
             // One priority is left to scheduled packets, if there are several.
-            Some((share as u8).clamp(1, priorities.saturating_sub(1).max(1)))
+            (share as u8).clamp(1, priorities.saturating_sub(1).max(1))
         };
-        let unscheduled = match config.unscheduled_priorities {
-            Setting::Value(given) => given,
-            Setting::Auto | Setting::Off => by_share().unwrap_or(1),
-        };
+        let unscheduled = config.unscheduled_priorities.unwrap_or_else(by_share);
         let mut limits = [u8::MAX; 6];
         let (mut place, mut largest, mut sum) = (0, 0, 0_u128);
         for (size, &bytes) in (0..=u8::MAX).zip(self.unscheduled.iter()).filter(|&(_, &bytes)| bytes > 0) {
@@ -145,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_unscheduled_priority_gets_equally_many_bytes() {
-        let config = HomaConfig { unscheduled_priorities: Setting::Value(4), ..HomaConfig::default() };
+        let config = HomaConfig { unscheduled_priorities: Some(4), ..HomaConfig::default() };
         let (mut arrived, rtt_bytes) = (Arrived::default(), Bytes::new(10_000));
         // A thousand bytes of each size, and as much that is scheduled.
         for (size, count) in [(100, 10), (200, 5), (500, 2), (1_000, 1)] {

@@ -9,7 +9,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate, Seq, Setting};
+use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate, Seq};
 use selvedge_wire::{Control, Data, Packet, Repr};
 
 use super::config::HomaConfig;
@@ -57,7 +57,7 @@ impl Host {
     /// Creates the state of a host without messages.
     ///
     /// # Panics
-    /// When a setting still says "auto", except for those that receivers choose.
+    /// When a setting still says "auto".
     pub fn new(config: &HomaConfig) -> Self {
         Self {
             config: *config,
@@ -180,10 +180,7 @@ impl Host {
     fn grant(&mut self, cx: &mut Context<'_, '_>) {
         let window = self.rtt_packets(cx.frames);
         let scheduled = usize::from(self.own_cutoffs(cx.frames).scheduled());
-        let most = match self.config.overcommitment {
-            Setting::Value(messages) => usize::from(messages),
-            Setting::Auto | Setting::Off => scheduled,
-        };
+        let most = self.config.overcommitment.map_or(scheduled, usize::from);
         loop {
             let mut active = core::mem::take(&mut self.active);
             active.clear();

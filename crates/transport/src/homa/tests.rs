@@ -282,7 +282,7 @@ fn another_sender_uses_the_link_of_a_receiver_whose_first_choice_is_silent() {
         world.run(Duration::from_ms(2));
         world.received[&2]
     };
-    let (one, several) = (of(Setting::Value(1)), of(Setting::Auto));
+    let (one, several) = (of(Some(1)), of(None));
     assert!(several < one, "{several:?} {one:?}");
 }
 
