@@ -1,8 +1,8 @@
 //! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
 
+use selvedge_switch::descriptor::Slot;
 use selvedge_switch::{Fabric, FabricObserver, Parts};
 use selvedge_telemetry::{DropReason, PacketKind, PortRow};
-use selvedge_switch::descriptor::Slot;
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::{Pause, Pfc};
 

@@ -136,7 +136,9 @@ impl Frames {
     /// Returns the packet in `slot`, for recordings.
     pub(super) fn content(&self, slot: Slot) -> Content<'_> {
         match &self.slots[slot as usize] {
-            Held::Frame(frame) => Content::Frame { to: HostId(frame.to), bytes: &frame.bytes, frame: frame.facts.bytes },
+            Held::Frame(frame) => {
+                Content::Frame { to: HostId(frame.to), bytes: &frame.bytes, frame: frame.facts.bytes }
+            }
             Held::Pause(pause) => Content::Pause(*pause),
             Held::Message(_, message) => Content::Message(*message),
             Held::Nothing => Content::Nothing,

@@ -34,8 +34,8 @@ use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
 use file::{File, Track, TrackKind};
 use flows::Flows;
-use ports::Ports;
 pub(crate) use ports::PortEvent;
+use ports::Ports;
 
 /// A timeline in construction.
 pub(crate) struct Timeline<W> {
@@ -99,11 +99,7 @@ pub(crate) struct Rows<W> {
 impl<W: Write> Timeline<W> {
     /// Begins the timeline of a run of `graph` of which `focus` is recorded.
     pub(crate) fn begin(out: W, graph: &Graph, names: Arc<PortNames>, focus: &Focus) -> io::Result<Self> {
-        Ok(Self {
-            rows: Rows::begin(out, graph, names)?,
-            ports: Ports::new(focus),
-            flows: Flows::new(focus),
-        })
+        Ok(Self { rows: Rows::begin(out, graph, names)?, ports: Ports::new(focus), flows: Flows::new(focus) })
     }
 
     /// Draws events.

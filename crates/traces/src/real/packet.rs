@@ -119,7 +119,8 @@ impl FrameSummary {
     /// Returns whether the frame says that it met congestion.
     pub fn is_marked(&self, frame: &[u8]) -> bool {
         let Some(packet) = self.ip_at.and_then(|at| frame.get(at..)) else { return false };
-        let ecn = Ipv4::parse_cut(packet).map(|(ip, _)| ip.ecn).or_else(|_| Ipv6::parse_cut(packet).map(|(ip, _)| ip.ecn));
+        let ecn =
+            Ipv4::parse_cut(packet).map(|(ip, _)| ip.ecn).or_else(|_| Ipv6::parse_cut(packet).map(|(ip, _)| ip.ecn));
         ecn.is_ok_and(|ecn| ecn == Ecn::Marked)
     }
 
@@ -128,8 +129,11 @@ impl FrameSummary {
         match self.protocol {
             FrameProtocol::Tcp { seq, ack, flags, .. } => {
                 let named = [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::RST, "RST")];
-                let mut words: Vec<String> =
-                    named.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| (*name).to_owned()).collect();
+                let mut words: Vec<String> = named
+                    .iter()
+                    .filter(|(flag, _)| flags.contains(*flag))
+                    .map(|(_, name)| (*name).to_owned())
+                    .collect();
                 if self.payload > 0 {
                     words.push(format!("data {} at {seq}", self.payload));
                 }
@@ -177,7 +181,8 @@ fn transport(protocol: u8, length: usize, bytes: &[u8]) -> (FrameProtocol, usize
             let flags = header.segment.flags;
             let offset = bytes.get(12).map_or(0, |byte| 4 * usize::from(byte >> 4));
             let payload = length.saturating_sub(offset);
-            let numbers = payload as u32 + u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
+            let numbers =
+                payload as u32 + u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
             let ack = flags.contains(Flags::ACK).then(|| header.segment.ack.get());
             let ports = [header.source, header.destination];
             (FrameProtocol::Tcp { ports, seq: header.segment.seq.get(), length: numbers, ack, flags }, payload)
@@ -205,8 +210,7 @@ fn roce(port: u16, bth: &Bth, length: usize, packet: &[u8]) -> (FrameProtocol, u
     let is_nak = is_nak && bth.opcode == Opcode::ACKNOWLEDGE;
     let known = headers.map_or(Bth::LENGTH, |headers| headers.length());
     let payload = length.saturating_sub(known + Icrc::LENGTH + usize::from(bth.pad));
-    let protocol =
-        FrameProtocol::Roce { port, opcode: bth.opcode, qp: bth.destination.0, psn: bth.psn.get(), is_nak };
+    let protocol = FrameProtocol::Roce { port, opcode: bth.opcode, qp: bth.destination.0, psn: bth.psn.get(), is_nak };
     (protocol, if carries_payload(bth.opcode) { payload } else { 0 })
 }
 

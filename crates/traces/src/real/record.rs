@@ -323,9 +323,7 @@ fn decode(bytes: &[u8; EVENT]) -> Option<FabricEvent> {
         kind::PAUSED => FabricStep::Paused { classes: class },
         kind::LINK => FabricStep::Link { up: a == 1 },
         kind::FILLED => FabricStep::Filled { output: PortId(a as u32) },
-        kind::STOPPED => {
-            FabricStep::Stopped { why: if a == 1 { RecordingStop::Slow } else { RecordingStop::Limit } }
-        }
+        kind::STOPPED => FabricStep::Stopped { why: if a == 1 { RecordingStop::Slow } else { RecordingStop::Limit } },
         _ => return None,
     };
     Some(FabricEvent { at: Instant::from_ps(word(0)), packet: word(8), port: PortId(port), what })

@@ -92,9 +92,7 @@ fn draw(
                 },
                 MadePacket::Pause { quanta: 0, .. } => ("PFC resume".to_owned(), String::new(), true),
                 MadePacket::Pause { .. } => ("PFC pause".to_owned(), String::new(), true),
-                MadePacket::NetRt { is_request: true, psn } => {
-                    (format!("NetRT request {psn}"), String::new(), false)
-                }
+                MadePacket::NetRt { is_request: true, psn } => (format!("NetRT request {psn}"), String::new(), false),
                 MadePacket::NetRt { psn, .. } => (format!("NetRT unfulfilled {psn}"), String::new(), false),
             };
             shapes.insert(number, Shape { number, title, flow, frame, class, is_marked: false, is_pause });
