@@ -324,7 +324,7 @@ pub fn render_real_flow(flow: &RealFlow) -> String {
         }
         let _ = writeln!(text, "  {:<14} {:>11}", "total", time(total.as_ps()));
     }
-    write_queues(&mut text, "where it waited in that time", &flow.queues, total, |ps| time(ps));
+    write_queues(&mut text, "where it waited in that time", &flow.queues, total, time);
     write_packets(&mut text, flow);
     for (what, places) in [("marked", &flow.marks), ("trimmed", &flow.trims)] {
         if !places.is_empty() {

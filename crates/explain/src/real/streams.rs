@@ -137,6 +137,7 @@ impl Stream {
                     None => format!("RoCE {from} > {to} QP {qp:#x}"),
                 }
             }
+            Key::Ip([from, to], 0) => format!("IPv6 options {from} > {to}"),
             Key::Ip([from, to], 1 | 58) => format!("ICMP {from} > {to}"),
             Key::Ip([from, to], protocol) => format!("IP protocol {protocol} {from} > {to}"),
             Key::Ethernet(_, _, kind) => format!("EtherType {kind:#06x}"),
