@@ -290,8 +290,8 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// Results of `selvedge run`, of which one run is simulated again, with full records; or the folder of `selvedge lab
-    /// --trace-dir`
+    /// Results of `selvedge run`, of which one run is simulated again, with full records; or the folder that `selvedge
+    /// lab --trace-dir` wrote
     #[arg(value_name = "RESULTS")]
     pub(crate) results: PathBuf,
     /// Explain this flow in full: its number, or workload:number where there are several workloads

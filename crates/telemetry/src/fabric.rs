@@ -7,8 +7,8 @@ use crate::row::DropReason;
 /// Event in a fabric that carries real frames.
 ///
 /// The life of a packet is `Entered`, then for each link `Sent` and `Arrived`, with `Queued` between them where the
-/// packet had to wait, and `Delivered` at the end. A packet that switches make begins with `Made`; one that is lost ends
-/// with `Dropped`.
+/// packet had to wait, and `Delivered` at the end. A packet that switches make begins with `Made`; one that is lost
+/// ends with `Dropped`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FabricEvent {
     /// Time since the switches began.

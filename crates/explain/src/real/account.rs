@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Duration, Instant, PortId};
 
-use super::journey::{Journey, JourneyEnd};
+use super::path::{PacketPath, PathEnd};
 use super::recording::RealRecording;
 use super::report::{Gap, LostAt, PacketTimes, QueueTime, RealFlow, RealPart, RealParts};
 use super::streams::Stream;
@@ -49,8 +49,8 @@ impl RealRecording {
     }
 
     fn stream_bytes(&self, stream: usize) -> u64 {
-        let journeys = self.streams.all[stream].journeys.iter();
-        journeys.map(|&journey| u64::from(self.journeys[journey as usize].payload)).sum()
+        let paths = self.streams.all[stream].paths.iter();
+        paths.map(|&path| u64::from(self.paths[path as usize].payload)).sum()
     }
 }
 
@@ -65,8 +65,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn journey(&self, at: u32) -> &'a Journey {
-        &self.recording.journeys[at as usize]
+    fn path(&self, at: u32) -> &'a PacketPath {
+        &self.recording.paths[at as usize]
     }
 
     fn stream(&self, at: usize) -> &'a Stream {
@@ -79,21 +79,21 @@ impl<'a> Flow<'a> {
 
     fn side(&self, stream: usize) -> Side<'a> {
         let stream = self.stream(stream);
-        let all = stream.journeys.iter().chain(&stream.copies);
+        let all = stream.paths.iter().chain(&stream.copies);
         let mut arrivals: Vec<(Instant, u32)> =
-            all.filter_map(|&at| self.journey(at).delivered().map(|time| (time, at))).collect();
+            all.filter_map(|&at| self.path(at).delivered().map(|time| (time, at))).collect();
         arrivals.sort_unstable();
-        let longest = stream.journeys.iter().filter_map(|&at| self.journey(at).legs.first());
-        let longest = longest.map(|leg| leg.serialisation).max().unwrap_or(Duration::ZERO);
+        let longest = stream.paths.iter().filter_map(|&at| self.path(at).hops.first());
+        let longest = longest.map(|hop| hop.serialisation).max().unwrap_or(Duration::ZERO);
         Side { stream, arrivals, idle: longest / 2 }
     }
 
     fn explain(&self) -> RealFlow {
         let data = self.side(self.data);
         let answers = self.answers.map(|at| self.side(at));
-        let both = || data.stream.journeys.iter().chain(answers.iter().flat_map(|side| &side.stream.journeys));
-        let start = both().map(|&at| self.journey(at).entered).min().unwrap_or(Instant::ZERO);
-        let is_data = |at: &&(Instant, u32)| self.journey(at.1).is_data;
+        let both = || data.stream.paths.iter().chain(answers.iter().flat_map(|side| &side.stream.paths));
+        let start = both().map(|&at| self.path(at).entered).min().unwrap_or(Instant::ZERO);
+        let is_data = |at: &&(Instant, u32)| self.path(at.1).is_data;
         let last = data.arrivals.iter().rev().find(is_data).or(data.arrivals.last()).copied();
         let mut sums = Sums::default();
         if let Some(last) = last {
@@ -102,14 +102,13 @@ impl<'a> Flow<'a> {
         }
         let partner = answers.as_ref().map(|side| side.stream);
         let (ports, names) = (&self.recording.ports, &self.recording.names);
-        let sent: Vec<&Journey> =
-            data.stream.journeys.iter().map(|&at| self.journey(at)).filter(|j| j.is_data).collect();
+        let sent: Vec<&PacketPath> = data.stream.paths.iter().map(|&at| self.path(at)).filter(|j| j.is_data).collect();
         let mut packets = Sums::default();
         let mut times = Vec::new();
-        for &(at, journey) in data.arrivals.iter().filter(is_data) {
-            let journey = self.journey(journey);
-            self.pass(journey, at, &mut packets);
-            times.push(at - journey.entered);
+        for &(at, path) in data.arrivals.iter().filter(is_data) {
+            let path = self.path(path);
+            self.pass(path, at, &mut packets);
+            times.push(at - path.entered);
         }
         times.sort_unstable();
         RealFlow {
@@ -120,17 +119,17 @@ impl<'a> Flow<'a> {
             start_ps: start.as_ps(),
             end_ps: last.map(|last| last.0.as_ps()),
             packets: sent.len() as u64,
-            bytes: sent.iter().filter(|journey| !journey.again).map(|journey| u64::from(journey.payload)).sum(),
+            bytes: sent.iter().filter(|path| !path.again).map(|path| u64::from(path.payload)).sum(),
             arrived: times.len() as u64,
-            again: sent.iter().filter(|journey| journey.again).count() as u64,
+            again: sent.iter().filter(|path| path.again).count() as u64,
             copies: data.stream.copies.len() as u64,
-            answers: partner.map_or(0, |stream| stream.journeys.len() as u64),
+            answers: partner.map_or(0, |stream| stream.paths.len() as u64),
             parts: sums.parts,
             queues: queues(sums.queues, names),
             per_packet: PacketTimes::new(packets.parts, queues(packets.queues, names), &times),
             lost: self.lost(&data, answers.as_ref()),
-            marks: self.places(&data, |journey| journey.marked),
-            trims: self.places(&data, |journey| journey.trimmed),
+            marks: self.places(&data, |path| path.marked),
+            trims: self.places(&data, |path| path.trimmed),
             gaps: self.gaps(&data),
         }
     }
@@ -139,16 +138,16 @@ impl<'a> Flow<'a> {
     fn follow(&self, start: Instant, last: (Instant, u32), sides: [Option<&Side<'a>>; 2], sums: &mut Sums) {
         let (mut at, mut packet, mut side) = (last.0, last.1, 0);
         loop {
-            let mut journey = self.journey(packet);
-            self.pass(journey, at, sums);
-            if let Some(original) = journey.copy_of {
+            let mut path = self.path(packet);
+            self.pass(path, at, sums);
+            if let Some(original) = path.copy_of {
                 // The switch has made the copy after the host had sent the packet.
-                let made = journey.entered;
-                (packet, journey) = (original, self.journey(original));
-                sums.parts[RealPart::Held] += made - journey.entered;
+                let made = path.entered;
+                (packet, path) = (original, self.path(original));
+                sums.parts[RealPart::Held] += made - path.entered;
             }
             let Some(from) = sides[side] else { return };
-            let (begin, is_again) = self.busy_since(from, packet, journey.entered, sums);
+            let (begin, is_again) = self.busy_since(from, packet, path.entered, sums);
             // A packet of the other direction had arrived at this host before.
             let before = sides[1 - side].and_then(|other| {
                 let count = other.arrivals.partition_point(|(time, _)| *time <= begin);
@@ -169,11 +168,11 @@ impl<'a> Flow<'a> {
     /// Adds the time since which a host has sent packets of the flow without a pause until it sent `packet`; returns
     /// that time, and whether the first of these packets is a retransmission.
     fn busy_since(&self, side: &Side<'a>, packet: u32, entered: Instant, sums: &mut Sums) -> (Instant, bool) {
-        let journeys = &side.stream.journeys;
-        let mut nth = journeys.partition_point(|&at| at < packet);
+        let paths = &side.stream.paths;
+        let mut nth = paths.partition_point(|&at| at < packet);
         let (mut begin, mut link) = (entered, Duration::ZERO);
         while nth > 0 {
-            let before = self.journey(journeys[nth - 1]);
+            let before = self.path(paths[nth - 1]);
             let left = before.left_host().min(begin);
             let others = self.recording.busy(side.stream.port, left, begin, |stream| !self.is_own(stream));
             if (begin - left).saturating_sub(others) > side.idle {
@@ -185,33 +184,33 @@ impl<'a> Flow<'a> {
         }
         sums.parts[RealPart::Link] += link;
         sums.parts[RealPart::Serialisation] += (entered - begin).saturating_sub(link);
-        (begin, journeys.get(nth).is_some_and(|&at| self.journey(at).again))
+        (begin, paths.get(nth).is_some_and(|&at| self.path(at).again))
     }
 
     /// Adds the time of a packet that its host was given at `delivered`, from its entry on.
-    fn pass(&self, journey: &Journey, delivered: Instant, sums: &mut Sums) {
-        for leg in &journey.legs {
-            let wait = leg.sent - leg.ready;
-            let pause = self.recording.paused(leg.port, journey.class, leg.ready, leg.sent).min(wait);
-            let own = self.recording.busy(leg.port, leg.ready, leg.sent, |stream| self.is_own(stream));
+    fn pass(&self, path: &PacketPath, delivered: Instant, sums: &mut Sums) {
+        for hop in &path.hops {
+            let wait = hop.sent - hop.ready;
+            let pause = self.recording.paused(hop.port, path.class, hop.ready, hop.sent).min(wait);
+            let own = self.recording.busy(hop.port, hop.ready, hop.sent, |stream| self.is_own(stream));
             let own = own.min(wait - pause);
             let others = wait - pause - own;
-            let arrived = leg.arrived.unwrap_or(delivered);
+            let arrived = hop.arrived.unwrap_or(delivered);
             let parts = &mut sums.parts;
-            parts[RealPart::Held] += leg.ready - leg.from;
+            parts[RealPart::Held] += hop.ready - hop.from;
             parts[RealPart::Pause] += pause;
             parts[RealPart::Own] += own;
             parts[RealPart::Queueing] += others;
-            parts[RealPart::Serialisation] += leg.serialisation;
-            parts[RealPart::Propagation] += arrived - leg.left();
+            parts[RealPart::Serialisation] += hop.serialisation;
+            parts[RealPart::Propagation] += arrived - hop.left();
             if !wait.is_zero() {
-                let queue = sums.queues.entry(leg.port).or_default();
+                let queue = sums.queues.entry(hop.port).or_default();
                 queue.others_ps += others.as_ps();
                 queue.own_ps += own.as_ps();
                 queue.pause_ps += pause.as_ps();
             }
         }
-        sums.parts[RealPart::Late] += delivered - journey.reached;
+        sums.parts[RealPart::Late] += delivered - path.reached;
     }
 
     /// Returns where packets of both directions were dropped, the most first.
@@ -219,8 +218,8 @@ impl<'a> Flow<'a> {
         let mut lost: BTreeMap<(PortId, &'static str), LostAt> = BTreeMap::new();
         let sides = [Some(data), answers];
         for (is_data, side) in [true, false].into_iter().zip(sides).filter_map(|(d, side)| side.map(|side| (d, side))) {
-            for &at in side.stream.journeys.iter().chain(&side.stream.copies) {
-                let JourneyEnd::Dropped(port, reason) = self.journey(at).end else { continue };
+            for &at in side.stream.paths.iter().chain(&side.stream.copies) {
+                let PathEnd::Dropped(port, reason) = self.path(at).end else { continue };
                 let place = lost.entry((port, reason.name())).or_insert_with(|| {
                     let info = &self.recording.ports[port.index()];
                     let (node, from) = (info.node.to_string(), info.peer.to_string());
@@ -236,9 +235,9 @@ impl<'a> Flow<'a> {
     }
 
     /// Counts packets of data by the port that `which` returns.
-    fn places(&self, side: &Side<'a>, which: impl Fn(&Journey) -> Option<PortId>) -> BTreeMap<String, u64> {
+    fn places(&self, side: &Side<'a>, which: impl Fn(&PacketPath) -> Option<PortId>) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
-        for port in side.stream.journeys.iter().filter_map(|&at| which(self.journey(at))) {
+        for port in side.stream.paths.iter().filter_map(|&at| which(self.path(at))) {
             *counts.entry(self.recording.names[port.index()].clone()).or_default() += 1;
         }
         counts
@@ -246,8 +245,8 @@ impl<'a> Flow<'a> {
 
     /// Returns the longest times in which the sender sent nothing.
     fn gaps(&self, side: &Side<'a>) -> Vec<Gap> {
-        let pairs = side.stream.journeys.windows(2).map(|pair| (self.journey(pair[0]), self.journey(pair[1])));
-        let gap = |(before, after): (&Journey, &Journey)| {
+        let pairs = side.stream.paths.windows(2).map(|pair| (self.path(pair[0]), self.path(pair[1])));
+        let gap = |(before, after): (&PacketPath, &PacketPath)| {
             let left = before.left_host();
             let gap = Gap {
                 start_ps: left.as_ps(),

@@ -1,7 +1,8 @@
 //! Explanations of real flows: where the packets of programs in a laboratory were, and what the programs waited for.
 //!
-//! The switches' recording has each packet's path ([`FabricEvent`](selvedge_telemetry::FabricEvent)), but not what hosts think: windows, timers and
-//! applications are not seen. The time of a flow is split along the chain of events that led to its last packet:
+//! The switches' recording ([`FabricEvent`](selvedge_telemetry::FabricEvent)) has each packet's path, but not what
+//! hosts think: windows, timers and applications are not seen. The time of a flow is split along the chain of events
+//! that led to its last packet:
 //!
 //! ```text
 //! sender    |--- sends ---|                      ┌── idle ──|-- sends --|
@@ -19,7 +20,7 @@
 //! waits for an acknowledgement: its time is that of the round trip, in the queues where the round trip was.
 
 mod account;
-mod journey;
+mod path;
 mod recording;
 mod report;
 mod streams;

@@ -1,4 +1,4 @@
-//! The recording of a laboratory: the journey of each packet, pauses, and what each port sent when.
+//! The recording of a laboratory: the path of each packet, pauses, and what each port sent when.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use selvedge_telemetry::{FabricEvent, FabricStep, MadePacket, PortInfo, Recordin
 use selvedge_traces::FrameSummary;
 use selvedge_units::{Duration, Instant, PortId};
 
-use super::journey::{Journey, JourneyEnd, Leg};
+use super::path::{Hop, PacketPath, PathEnd};
 use super::streams::{Place, Streams};
 
-/// Journeys of all packets of a laboratory, from the recording of its switches.
+/// Paths of all packets of a laboratory, from the recording of its switches.
 #[derive(Debug)]
 pub struct RealRecording {
     pub(super) ports: Vec<PortInfo>,
     pub(super) names: Vec<String>,
-    pub(super) journeys: Vec<Journey>,
+    pub(super) paths: Vec<PacketPath>,
     pub(super) streams: Streams,
-    /// Journey of each packet, by the packet's number.
+    /// PacketPath of each packet, by the packet's number.
     by_number: BTreeMap<u64, u32>,
     /// By port: times at which the set of paused classes changed, and the set from then on.
     pauses: Vec<Vec<(Instant, u8)>>,
@@ -33,7 +33,7 @@ impl RealRecording {
         Self {
             ports,
             names,
-            journeys: Vec::new(),
+            paths: Vec::new(),
             streams: Streams::default(),
             by_number: BTreeMap::new(),
             pauses: vec![Vec::new(); count],
@@ -50,38 +50,38 @@ impl RealRecording {
         match what {
             FabricStep::Entered { to, class, frame, .. } => {
                 let summary = FrameSummary::read(captured);
-                let place = self.streams.add(self.journeys.len() as u32, port, to, &summary);
-                self.begin(number, Journey::new(at, class, frame, summary.payload, place, None));
+                let place = self.streams.add(self.paths.len() as u32, port, to, &summary);
+                self.begin(number, PacketPath::new(at, class, frame, summary.payload, place, None));
             }
             FabricStep::Made { class, frame, made: MadePacket::Copy { of } } => {
                 let Some(&original) = self.by_number.get(&of) else { return };
-                let first = &self.journeys[original as usize];
+                let first = &self.paths[original as usize];
                 let place = Place { stream: first.stream, again: false, is_data: first.is_data };
-                let journey = Journey::new(at, class, frame, first.payload, place, Some(original));
-                self.streams.all[journey.stream as usize].copies.push(self.journeys.len() as u32);
-                self.begin(number, journey);
+                let path = PacketPath::new(at, class, frame, first.payload, place, Some(original));
+                self.streams.all[path.stream as usize].copies.push(self.paths.len() as u32);
+                self.begin(number, path);
             }
             FabricStep::Paused { classes } => self.pauses[port.index()].push((at, classes)),
             FabricStep::Stopped { why } => self.stopped = Some(why),
             FabricStep::Sent { serialisation, .. } => {
-                let journey = self.by_number.get(&number).map(|&at| &mut self.journeys[at as usize]);
-                let stream = journey.as_ref().map(|journey| journey.stream);
+                let path = self.by_number.get(&number).map(|&at| &mut self.paths[at as usize]);
+                let stream = path.as_ref().map(|path| path.stream);
                 self.busy[port.index()].push((at, at + serialisation, stream));
-                if let Some(journey) = journey {
-                    journey.send(at, port, serialisation);
+                if let Some(path) = path {
+                    path.send(at, port, serialisation);
                 }
             }
             _ => {
-                if let Some(&journey) = self.by_number.get(&number) {
-                    self.journeys[journey as usize].take(event);
+                if let Some(&path) = self.by_number.get(&number) {
+                    self.paths[path as usize].take(event);
                 }
             }
         }
     }
 
-    fn begin(&mut self, number: u64, journey: Journey) {
-        self.by_number.insert(number, self.journeys.len() as u32);
-        self.journeys.push(journey);
+    fn begin(&mut self, number: u64, path: PacketPath) {
+        self.by_number.insert(number, self.paths.len() as u32);
+        self.paths.push(path);
     }
 
     /// Returns how long packets of `class` at a port were paused between two times.
@@ -115,7 +115,7 @@ impl RealRecording {
     }
 }
 
-impl Journey {
+impl PacketPath {
     fn new(at: Instant, class: u8, frame: u16, payload: u32, place: Place, copy_of: Option<u32>) -> Self {
         Self {
             stream: place.stream,
@@ -128,8 +128,8 @@ impl Journey {
             copy_of,
             marked: None,
             trimmed: None,
-            legs: Vec::new(),
-            end: JourneyEnd::UnderWay,
+            hops: Vec::new(),
+            end: PathEnd::UnderWay,
             reached: at,
             queued: None,
         }
@@ -138,8 +138,8 @@ impl Journey {
     fn send(&mut self, at: Instant, port: PortId, serialisation: Duration) {
         let ready = self.queued.take().unwrap_or(at);
         // A host's packets wait for its link from the beginning.
-        let ready = if self.legs.is_empty() && self.copy_of.is_none() { self.entered } else { ready };
-        self.legs.push(Leg { port, from: self.reached, ready, sent: at, serialisation, arrived: None });
+        let ready = if self.hops.is_empty() && self.copy_of.is_none() { self.entered } else { ready };
+        self.hops.push(Hop { port, from: self.reached, ready, sent: at, serialisation, arrived: None });
     }
 
     /// Takes an event of a packet under way.
@@ -148,8 +148,8 @@ impl Journey {
         match what {
             FabricStep::Arrived => {
                 self.reached = at;
-                if let Some(leg) = self.legs.last_mut() {
-                    leg.arrived = Some(at);
+                if let Some(hop) = self.hops.last_mut() {
+                    hop.arrived = Some(at);
                 }
             }
             FabricStep::Queued { .. } => self.queued = self.queued.or(Some(at)),
@@ -158,8 +158,8 @@ impl Journey {
                 self.trimmed = Some(port);
                 self.frame = frame;
             }
-            FabricStep::Dropped { reason } => self.end = JourneyEnd::Dropped(port, reason),
-            FabricStep::Delivered { .. } => self.end = JourneyEnd::Delivered(at),
+            FabricStep::Dropped { reason } => self.end = PathEnd::Dropped(port, reason),
+            FabricStep::Delivered { .. } => self.end = PathEnd::Delivered(at),
             // Of ports, or handled by the recording.
             FabricStep::Entered { .. }
             | FabricStep::Made { .. }

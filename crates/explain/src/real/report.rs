@@ -320,7 +320,8 @@ pub fn render_real_flow(flow: &RealFlow) -> String {
         for (part, time) in parts.iter().filter(|(_, time)| !time.is_zero()) {
             let share = percent(time.as_ps(), total);
             let bar = part.letter().to_string().repeat((share * BAR / 100.0).round() as usize);
-            let _ = writeln!(text, "  {:<14} {:>11}  {share:>5.1} %  {bar}", part.name(), self::time(time.as_ps()));
+            let line = format!("  {:<14} {:>11}  {share:>5.1} %  {bar}", part.name(), self::time(time.as_ps()));
+            let _ = writeln!(text, "{}", line.trim_end());
         }
         let _ = writeln!(text, "  {:<14} {:>11}", "total", time(total.as_ps()));
     }

@@ -8,7 +8,7 @@ use selvedge_units::{HostId, PortId, Psn};
 use selvedge_wire::Opcode;
 use selvedge_wire::verbs::opcode::{SERVICE, operation};
 
-/// What the packets of a stream have in common.
+/// Identity of a stream, common to its packets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Key {
     Tcp([SocketAddr; 2]),
@@ -29,7 +29,7 @@ pub(super) struct Stream {
     pub(super) port: PortId,
     pub(super) to: HostId,
     /// Packets that the host sent, in order.
-    pub(super) journeys: Vec<u32>,
+    pub(super) paths: Vec<u32>,
     /// Copies of them that switches made.
     pub(super) copies: Vec<u32>,
     /// Stream of the other direction.
@@ -59,14 +59,14 @@ pub(super) struct Place {
 
 impl Streams {
     /// Adds a packet that enters through a host's port.
-    pub(super) fn add(&mut self, journey: u32, port: PortId, to: HostId, frame: &FrameSummary) -> Place {
+    pub(super) fn add(&mut self, path: u32, port: PortId, to: HostId, frame: &FrameSummary) -> Place {
         let key = Key::of(frame, port, to);
         let at = match self.by_key.get(&key) {
             Some(&at) => at,
             None => self.begin(key, port, to),
         };
         let stream = &mut self.all[at];
-        stream.journeys.push(journey);
+        stream.paths.push(path);
         let mut again = false;
         let mut is_data = frame.payload > 0;
         match frame.protocol {
@@ -104,8 +104,8 @@ impl Streams {
             self.all[other].partner = Some(at);
         }
         self.by_key.insert(key.clone(), at);
-        let (journeys, copies) = (Vec::new(), Vec::new());
-        self.all.push(Stream { key, port, to, journeys, copies, partner, next: None, next_answer: None });
+        let (paths, copies) = (Vec::new(), Vec::new());
+        self.all.push(Stream { key, port, to, paths, copies, partner, next: None, next_answer: None });
         at
     }
 

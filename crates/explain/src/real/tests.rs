@@ -167,7 +167,7 @@ fn the_time_of_a_flow_is_that_of_the_chain_that_ended_it() {
     let text = render_real(&tape.recording.explain());
     assert!(text.contains("waited at s0:h1 (5 %)"), "{text}");
     let text = render_real_flow(flow);
-    assert!(text.contains("queueing             40.0 us    5.0 %"), "{text}");
+    assert!(text.contains("40.0 us    5.0 %  QQ\n"), "{text}");
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! <node> <peer> <peer's port> <rate in bit/s> <kind> <kind>    one line for each port; kinds of node and peer: h, a
 //!                                                              host, or the tier of a switch
 //! (empty line)
-//! time 8 | packet 8 | port 4 | kind 1 | class 1 | frame 2 | a 8 | b 8      little-endian; frames' bytes follow `Entered`
+//! time 8 | packet 8 | port 4 | kind 1 | class 1 | frame 2 | a 8 | b 8      little-endian; `Entered` is followed by the
+//!                                                                        frame's first bytes
 //! ```
 //!
 //! A file whose last event is cut off, because its writer was killed, ends before that event.
@@ -208,7 +209,7 @@ impl RecordReader {
         &self.ports
     }
 
-    /// Returns the names of the ports, by number: `leaf0:spine1`, and `leaf0:spine1.2` for the second of parallel links.
+    /// Returns the names of the ports, by number: `leaf0:spine1`, and of the second of parallel links `leaf0:spine1.2`.
     pub fn port_names(&self) -> Vec<String> {
         names_of(&self.ports)
     }
@@ -331,7 +332,93 @@ fn decode(bytes: &[u8; EVENT]) -> Option<FabricEvent> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use selvedge_testkit::Scratch;
+
     use super::*;
+
+    fn ports() -> Vec<PortInfo> {
+        let kinds = [PortKind::Host, PortKind::Switch { tier: 1 }];
+        let port = |(id, [node, peer]): (u32, [&str; 2])| PortInfo {
+            id: PortId(id),
+            node: node.into(),
+            peer: peer.into(),
+            peer_id: PortId(1 - id),
+            kind: kinds[id as usize],
+            peer_kind: kinds[1 - id as usize],
+            rate: Rate::from_gbps(10),
+        };
+        (0..).zip([["h0", "s0"], ["s0", "h0"]]).map(port).collect()
+    }
+
+    /// Returns the entry of a frame of 100 bytes, and what follows it.
+    fn some(packet: u64) -> [FabricEvent; 2] {
+        let entered = FabricStep::Entered { to: HostId(0), class: 0, frame: 104, length: 100 };
+        let event = |at, what| FabricEvent { at: Instant::from_ps(at), packet, port: PortId(0), what };
+        [event(10 * packet, entered), event(10 * packet + 1, FabricStep::Arrived)]
+    }
+
+    fn read(path: &Path) -> Vec<Recorded> {
+        let mut reader = RecordReader::open(path).expect("a recording");
+        std::iter::from_fn(|| reader.next_event().expect("no damage")).collect()
+    }
+
+    #[test]
+    fn a_recording_is_read_as_far_as_it_was_written() {
+        let folder = Scratch::new("record");
+        let path = folder.path().join("lab.events");
+        let mut writer = RecordWriter::create(&path, &ports(), 64, Bytes::from_kb(1_000)).expect("a file");
+        for packet in 1..=3 {
+            assert!(writer.add(&some(packet), &[packet as u8; 64]).expect("it can be written"));
+        }
+        writer.finish().expect("it can be written");
+        let whole = read(&path);
+        let events: Vec<FabricEvent> = whole.iter().map(|recorded| recorded.event).collect();
+        assert_eq!(events, [some(1), some(2), some(3)].concat());
+        assert_eq!((whole[2].captured.as_slice(), whole[3].captured.len()), (&[2; 64][..], 0));
+        let reader = RecordReader::open(&path).expect("a recording");
+        assert_eq!(
+            (reader.ports(), reader.port_names(), reader.snaplen()),
+            (&ports()[..], vec!["h0:s0".into(), "s0:h0".into()], 64)
+        );
+        // Of a writer that was killed.
+        let bytes = fs::read(&path).expect("a file");
+        for cut in 1..EVENT {
+            fs::write(&path, &bytes[..bytes.len() - cut]).expect("it can be written");
+            assert_eq!(read(&path), whole[..5]);
+        }
+        // An event of a port that does not exist.
+        let mut damaged = bytes.clone();
+        let at = bytes.len() - EVENT + 16;
+        damaged[at] = 2;
+        fs::write(&path, &damaged).expect("it can be written");
+        let mut reader = RecordReader::open(&path).expect("a recording");
+        let error = std::iter::from_fn(|| reader.next_event().transpose()).find_map(Result::err).expect("damage");
+        assert!(error.to_string().contains("lab.events: event 6: an event of no known kind"), "{error}");
+        for (text, message) in [
+            ("", "lab.events:1: not a line of text"),
+            ("something\n", "lab.events:1: it does not begin with"),
+            ("selvedge events 1 64\nh0 s0 1\n\n", "lab.events:2: \"h0 s0 1\" describes no port"),
+            ("selvedge events 1 64\nh0 s0 7 8 h 0\n\n", "lab.events:2: the peer is no port"),
+        ] {
+            fs::write(&path, text).expect("it can be written");
+            let error = RecordReader::open(&path).err().expect("no recording").to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_recording_that_has_reached_its_limit_says_so_at_its_end() {
+        let folder = Scratch::new("record-limit");
+        let path = folder.path().join("lab.events");
+        let mut writer = RecordWriter::create(&path, &ports(), 64, Bytes::new(400)).expect("a file");
+        let taken = (1..).take_while(|packet| writer.add(&some(*packet), &[0; 64]).expect("it can be written")).count();
+        writer.finish().expect("it can be written");
+        let all = read(&path);
+        assert_eq!(all.len(), 2 * (taken + 1) + 1);
+        assert_eq!(all.last().expect("an event").event.what, FabricStep::Stopped { why: RecordingStop::Limit });
+    }
 
     #[test]
     fn events_are_read_as_they_were_written() {

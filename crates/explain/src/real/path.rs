@@ -5,7 +5,7 @@ use selvedge_units::{Duration, Instant, PortId};
 
 /// Path of a packet, as far as it has come.
 #[derive(Clone, Debug)]
-pub(super) struct Journey {
+pub(super) struct PacketPath {
     /// Stream that the packet belongs to.
     pub(super) stream: u32,
     /// Time at which the host sent the packet, or a switch made it.
@@ -25,8 +25,8 @@ pub(super) struct Journey {
     pub(super) marked: Option<PortId>,
     /// Output where the packet was trimmed.
     pub(super) trimmed: Option<PortId>,
-    pub(super) legs: Vec<Leg>,
-    pub(super) end: JourneyEnd,
+    pub(super) hops: Vec<Hop>,
+    pub(super) end: PathEnd,
     /// Time at which the packet was last in a node.
     pub(super) reached: Instant,
     /// Time at which the packet began to wait there for a port.
@@ -35,7 +35,7 @@ pub(super) struct Journey {
 
 /// One link of a path, and the wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Leg {
+pub(super) struct Hop {
     /// Port through which the packet left.
     pub(super) port: PortId,
     /// Time at which the packet was in the node.
@@ -51,7 +51,7 @@ pub(super) struct Leg {
 
 /// End of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum JourneyEnd {
+pub(super) enum PathEnd {
     /// The packet is in the fabric.
     UnderWay,
     /// The packet was handed to its host at this time, which is later than its arrival where the process was late.
@@ -60,20 +60,20 @@ pub(super) enum JourneyEnd {
     Dropped(PortId, DropReason),
 }
 
-impl Leg {
+impl Hop {
     /// Returns when the port was free again.
     pub(super) fn left(&self) -> Instant {
         self.sent + self.serialisation
     }
 }
 
-impl Journey {
+impl PacketPath {
     pub(super) fn delivered(&self) -> Option<Instant> {
-        if let JourneyEnd::Delivered(at) = self.end { Some(at) } else { None }
+        if let PathEnd::Delivered(at) = self.end { Some(at) } else { None }
     }
 
     /// Returns when the host's link was free again after the packet.
     pub(super) fn left_host(&self) -> Instant {
-        self.legs.first().map_or(self.entered, Leg::left)
+        self.hops.first().map_or(self.entered, Hop::left)
     }
 }
