@@ -244,3 +244,36 @@ impl FabricObserver<Frames> for Recorder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_that_nobody_takes_stops_and_says_when() {
+        let (mut recorder, batches) = Recorder::new(64);
+        let time = |event: usize| Instant::from_ps(event as u64);
+        for event in 0..(QUEUE + 2) * EVENTS {
+            recorder.record_delivery(time(event), 0, 0, Duration::ZERO);
+        }
+        let taken: Vec<Batch> = batches.try_iter().collect();
+        assert_eq!((taken.len(), taken[QUEUE - 1].events.len()), (QUEUE, EVENTS));
+        // There is room again, but events are missing: the recording does not go on.
+        recorder.record_delivery(time(usize::MAX), 0, 0, Duration::ZERO);
+        drop(recorder);
+        let last = batches.recv().expect("a batch with the end");
+        let what = FabricStep::Stopped { why: RecordingStop::Slow };
+        assert_eq!(last.events, [FabricEvent { at: time(QUEUE * EVENTS), packet: 0, port: PortId(0), what }]);
+        assert!(batches.recv().is_err());
+    }
+
+    #[test]
+    fn a_recorder_whose_receiver_has_gone_records_nothing() {
+        let (mut recorder, batches) = Recorder::new(64);
+        drop(batches);
+        for event in 0..3 * EVENTS {
+            recorder.record_delivery(Instant::from_ps(event as u64), 0, 0, Duration::ZERO);
+        }
+        assert!(recorder.batch.events.is_empty());
+    }
+}

@@ -126,8 +126,9 @@ pub struct RecordReader {
     input: BufReader<File>,
     snaplen: usize,
     ports: Vec<PortInfo>,
-    /// Number of events so far.
+    /// Number of events so far, and time of the last one.
     count: u64,
+    last: Instant,
 }
 
 /// Event of a recording.
@@ -201,7 +202,7 @@ impl RecordReader {
         if let Some(wrong) = ports.iter().position(|port| port.peer_id.index() >= ports.len()) {
             return Err(RecordError::Malformed(path.into(), format!("{}: the peer is no port", wrong + 2)));
         }
-        Ok(Self { path: path.into(), input, snaplen, ports, count: 0 })
+        Ok(Self { path: path.into(), input, snaplen, ports, count: 0, last: Instant::ZERO })
     }
 
     /// Returns the ports, by number.
@@ -230,9 +231,10 @@ impl RecordReader {
             return Ok(None);
         }
         self.count += 1;
-        let event = decode(&bytes).filter(|event| event.port.index() < self.ports.len()).ok_or_else(|| {
-            RecordError::Malformed(self.path.clone(), format!(" event {}: an event of no known kind", self.count))
-        })?;
+        let event = self
+            .checked(decode(&bytes))
+            .map_err(|what| RecordError::Malformed(self.path.clone(), format!(" event {}: {what}", self.count)))?;
+        self.last = event.at;
         let mut captured = Vec::new();
         if let FabricStep::Entered { length, .. } = event.what {
             captured.resize(usize::from(length).min(self.snaplen), 0);
@@ -241,6 +243,22 @@ impl RecordReader {
             }
         }
         Ok(Some(Recorded { event, captured }))
+    }
+}
+
+impl RecordReader {
+    /// Returns an event that is possible, or what is wrong with it.
+    fn checked(&self, event: Option<FabricEvent>) -> Result<FabricEvent, &'static str> {
+        let event = event.ok_or("an event of no known kind")?;
+        let is_host = |port: usize| self.ports.get(port).is_some_and(|port| port.kind == PortKind::Host);
+        let is_possible = match event.what {
+            FabricStep::Entered { to, .. } => is_host(event.port.index()) && is_host(to.index()),
+            _ => event.port.index() < self.ports.len(),
+        };
+        if !is_possible {
+            return Err("an event at a port that does not exist");
+        }
+        if event.at < self.last { Err("an event that is earlier than the one before") } else { Ok(event) }
     }
 }
 
@@ -388,14 +406,18 @@ mod tests {
             fs::write(&path, &bytes[..bytes.len() - cut]).expect("it can be written");
             assert_eq!(read(&path), whole[..5]);
         }
-        // An event of a port that does not exist.
-        let mut damaged = bytes.clone();
-        let at = bytes.len() - EVENT + 16;
-        damaged[at] = 2;
-        fs::write(&path, &damaged).expect("it can be written");
-        let mut reader = RecordReader::open(&path).expect("a recording");
-        let error = std::iter::from_fn(|| reader.next_event().transpose()).find_map(Result::err).expect("damage");
-        assert!(error.to_string().contains("lab.events: event 6: an event of no known kind"), "{error}");
+        for (at, byte, message) in [
+            (16, 2, "an event at a port that does not exist"),
+            (20, 99, "an event of no known kind"),
+            (0, 0, "an event that is earlier than the one before"),
+        ] {
+            let mut damaged = bytes.clone();
+            damaged[bytes.len() - EVENT + at] = byte;
+            fs::write(&path, &damaged).expect("it can be written");
+            let mut reader = RecordReader::open(&path).expect("a recording");
+            let error = std::iter::from_fn(|| reader.next_event().transpose()).find_map(Result::err).expect("damage");
+            assert!(error.to_string().contains(&format!("lab.events: event 6: {message}")), "{error}");
+        }
         for (text, message) in [
             ("", "lab.events:1: not a line of text"),
             ("something\n", "lab.events:1: it does not begin with"),
