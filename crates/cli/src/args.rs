@@ -290,13 +290,14 @@ pub(crate) struct CheckArgs {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// Results of `selvedge run`; one of its runs is simulated again, with full records
+    /// Results of `selvedge run`, of which one run is simulated again, with full records; or the folder that `selvedge
+    /// lab --trace-dir` wrote
     #[arg(value_name = "RESULTS")]
     pub(crate) results: PathBuf,
     /// Explain this flow in full: its number, or workload:number where there are several workloads
     #[arg(long, value_name = "ID", value_parser = flow_key, conflicts_with = "worst")]
     pub(crate) flow: Option<FlowKey>,
-    /// Explain the flows with the highest slowdown [default: 10]
+    /// Explain the flows with the highest slowdown; of real flows, those with the most bytes [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) worst: Option<u32>,
     /// Take the run of this series [default: the first]
@@ -506,6 +507,7 @@ Examples:
   selvedge explain results/ten                    the ten slowest flows of the first series and seed
   selvedge explain results/ten --series roce+pfc --worst 30
   selvedge explain results/ten --flow 1873        one flow in full: parts, places, last packet, pauses
+  selvedge explain lab                            the flows of programs, after `selvedge lab --trace-dir lab`
 
 The parts of a completion time add up to it. They are
   serialisation   the flow's own bits on its slowest link, the last packet's on the others
@@ -518,7 +520,7 @@ The parts of a completion time add up to it. They are
   recovery        waiting for news of a loss, sending again
   timeout         waiting for a retransmission timeout
   outage          waiting for a link that was down
-How they are told apart: docs/explain.md.";
+How they are told apart, and the parts of real flows: docs/explain.md.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

@@ -1,8 +1,10 @@
 //! Command `selvedge explain`.
 
+use std::path::Path;
+
 use selvedge_explain::{
-    Cycle, CycleReport, Explanation, Names, Recording, Report, explain as split, render_cycle, render_flow,
-    render_flows,
+    Cycle, CycleReport, Explanation, Names, RealRecording, Recording, Report, explain as split, render_cycle,
+    render_flow, render_flows, render_real, render_real_flow,
 };
 use selvedge_results::DeadlockReport;
 use selvedge_scenario::Point;
@@ -10,6 +12,7 @@ use selvedge_sim::port_infos;
 use selvedge_sim::record::{Chosen, FlowKey, Recording as Recorded};
 use selvedge_study::Finished;
 use selvedge_telemetry::FlowRow;
+use selvedge_traces::{LabPaths, RecordError, RecordReader};
 use selvedge_units::Instant;
 use serde::Serialize;
 
@@ -38,6 +41,10 @@ const WORST: u32 = 10;
 const SHARING: &str = "shares queue pairs with other messages: explanations are of flows with a queue pair of their own; look at a port instead, as in `selvedge run SCENARIO --trace port=NODE:PEER`";
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    let events = LabPaths::within(&args.results).events;
+    if events.is_file() {
+        return explain_real(args, &events);
+    }
     let results = Finished::open(&args.results)?;
     let point = results.point(args.series.as_deref(), args.seed)?;
     let series = &results.plan().series[point.series];
@@ -89,6 +96,43 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         (some, _) => pages.push(format!("{run}: {}\n\n{}", slowest(some, record.end), render_flows(some, &names))),
     }
     print(&pages.join("\n"))
+}
+
+/// Explains the flows of a laboratory, from the recording of its switches.
+fn explain_real(args: &ExplainArgs, events: &Path) -> Result<(), Failure> {
+    let here = args.results.display();
+    if args.series.is_some() || args.seed.is_some() {
+        let message = "a recording of a laboratory has no series and no seeds; leave out --series and --seed";
+        return Err(Failure::input(format!("{here}: {message}")));
+    }
+    let unreadable = |error: RecordError| Failure::input(error.to_string());
+    let mut reader = RecordReader::open(events).map_err(unreadable)?;
+    let mut recording = RealRecording::new(reader.ports().to_vec(), reader.port_names());
+    while let Some(recorded) = reader.next_event().map_err(unreadable)? {
+        recording.add(&recorded.event, &recorded.captured);
+    }
+    let mut report = recording.explain();
+    if report.flows.is_empty() {
+        return Err(Failure::input(format!("{here}: no frame entered the switches; nothing to explain")));
+    }
+    match args.flow {
+        Some(key) => {
+            let last = report.count - 1;
+            report.flows.retain(|flow| key.workload == 0 && flow.flow == key.id);
+            if report.flows.is_empty() {
+                let flow = if key.workload == 0 { key.id.to_string() } else { format!("{}:{}", key.workload, key.id) };
+                return Err(Failure::input(format!("{here}: there is no flow {flow}; flows are numbered 0 to {last}")));
+            }
+        }
+        None => report.flows.truncate(args.worst.unwrap_or(WORST) as usize),
+    }
+    if args.json {
+        return print(&(json(&report) + "\n"));
+    }
+    match (&report.flows[..], args.flow) {
+        ([one], Some(_)) => print(&render_real_flow(one)),
+        _ => print(&render_real(&report)),
+    }
 }
 
 /// Returns the heading "the 10 slowest flows", with the number of them that never finished.

@@ -76,6 +76,8 @@ fn errors_name_the_file_the_line_and_the_key() {
         (&["lab", &right, "--without", "--mtu", "100", "--", "true"], "100 is not in 576..=9000"),
         (&["lab", &right, "--priority", "8", "--", "true"], "8 is not in 0..=7"),
         (&["lab", &right, "--every", "1ms", "--", "true"], "--samples"),
+        (&["lab", &right, "--trace-limit", "1GB", "--", "true"], "--trace-dir"),
+        (&["lab", &right, "--without", "--trace-dir", "x", "--", "true"], "--trace-dir"),
         (&["switch", "--config", &right, "--without", "--port", "h0"], "expected HOST=PORT, as in h0=eth1"),
         (&["switch", "--config", &right, "--without", "--port", "h00=x"], "the rack has no host \"h00\", did you mean"),
         (&["switch", "--config", &right, "--without", "--port", "h0=tun:x"], "xdp, packet and tap are"),
@@ -170,6 +172,77 @@ fn packets_take_the_time_of_their_links_and_meet_their_losses() {
     assert!(text.contains("100% packet loss"), "{text}");
     assert!(json["switches"]["places"]["data"]["link-loss"].as_u64() >= Some(20), "{json}");
     assert!(json["switches"]["places"]["leaf1:spine0"]["drops"].as_u64() >= Some(20), "{json}");
+}
+
+/// Datagrams over a link that loses some, in a recording: its files, and what `selvedge explain` makes of it.
+#[test]
+fn a_recording_tells_where_packets_were() {
+    if Command::new("python3").arg("-V").output().is_err() {
+        eprintln!("skipped: python3 is missing");
+        return;
+    }
+    let (folder, file) = rack("lab-trace", &RACK.replace("spines = 2", "spines = 1"));
+    let traces = folder.path().join("traces");
+    let traces = traces.to_str().expect("a plain path");
+    // 200 datagrams at twice the rate of the slower link, of which the queue holds them all.
+    let send = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+                for n in range(200):\n s.sendto(bytes(1000),('10.77.0.2',7000)); time.sleep(.0005)\ntime.sleep(.5)";
+    let script = format!("ip netns exec $SELVEDGE_LAB_NS_h0 python3 -c \"{send}\"");
+    let slow = "topology.leaf-spine.spine-link.rate='8Mbps'";
+    let loss = "loss=[{link='leaf0 - spine0', direction='a-to-b', model={random={rate='10%'}}}]";
+    let sets = ["--set", slow, "--set", loss, "--set", "switch.buffer.input-queued.per-port='1MB'"];
+    let name = name("t");
+    let lab = |more: &[&str]| {
+        let words = [&["lab", &file, "--json", "--name", &name, "--trace-dir", traces], &sets[..], more].concat();
+        run(&[&words[..], &["--", "sh", "-c", &script]].concat())
+    };
+    let output = lab(&[]);
+    if !could_be_made(&output) {
+        return;
+    }
+    assert!(said(&output).contains("tells why flows were slow"), "{}", said(&output));
+    let counts: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lost = counts["switches"]["places"]["spine0:leaf0"]["drops"].as_u64().expect("a counter");
+    let file_of = |name: &str| fs::read(Path::new(traces).join(name)).expect("a file");
+    assert!(file_of("lab.pcapng").starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    assert!(!file_of("lab.perfetto-trace").is_empty());
+    let explained = run(&["explain", traces, "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&explained.stdout).expect("JSON");
+    let flow = &report["flows"][0];
+    assert!(flow["name"].as_str().is_some_and(|name| name.ends_with("> 10.77.0.2:7000")), "{flow}");
+    assert_eq!((flow["packets"].as_u64(), flow["bytes"].as_u64()), (Some(200), Some(200_000)));
+    let of_flow: u64 = flow["lost"].as_array().expect("a list").iter().filter_map(|place| place["data"].as_u64()).sum();
+    assert!(of_flow <= lost && flow["arrived"].as_u64() == Some(200 - of_flow), "{flow}");
+    let parts = flow["parts"].as_object().expect("parts");
+    let total: u64 = parts.values().filter_map(serde_json::Value::as_u64).sum();
+    let took = flow["end_ps"].as_u64().expect("a time") - flow["start_ps"].as_u64().expect("a time");
+    assert_eq!(total, took);
+    // Half of the packets' time and more is behind others of the flow, at the slower link.
+    assert_eq!(flow["per_packet"]["queues"][0]["port"], "leaf0:spine0");
+    let of_packets = &flow["per_packet"]["parts"];
+    let waited = of_packets["own_queueing_ps"].as_u64().expect("a time");
+    assert!(waited * 2 > of_packets["serialisation_ps"].as_u64().expect("a time"), "{flow}");
+    let text = String::from_utf8(run(&["explain", traces, "--flow", "0"]).stdout).expect("UTF-8");
+    assert!(text.contains("where the time went") && text.contains("each packet in the fabric"), "{text}");
+    for (words, message) in [
+        (&["--seed", "1"][..], "has no series and no seeds"),
+        (&["--flow", "99"], "there is no flow 99; flows are numbered 0 to"),
+    ] {
+        let output = run(&[&["explain", traces], words].concat());
+        assert!(output.status.code() == Some(2) && said(&output).contains(message), "{}", said(&output));
+    }
+    // A recording that has reached its limit says when.
+    let output = lab(&["--trace-limit", "100KB"]);
+    assert!(
+        output.status.success() && said(&output).contains("(--trace-limit sets another size)"),
+        "{}",
+        said(&output)
+    );
+    assert!(file_of("lab.events").len() < 600_000);
+    assert!(String::from_utf8_lossy(&run(&["explain", traces]).stdout).contains("the recording ends there"));
+    fs::write(Path::new(traces).join("lab.events"), "something else").expect("the folder can be written");
+    let output = run(&["explain", traces]);
+    assert!(output.status.code() == Some(2) && said(&output).contains("lab.events:1: "), "{}", said(&output));
 }
 
 #[test]

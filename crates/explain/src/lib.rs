@@ -29,6 +29,8 @@
 //! with packets for some output, which was itself paused, or was congested. Where pauses form a cycle that ended the
 //! run, [`Cycle`] describes the packets waiting there.
 //!
+//! Flows of programs in a laboratory, whose hosts are not simulated, have a [`RealRecording`] and parts of their own.
+//!
 //! [`Recording`] records the necessary events of a run, [`explain`] turns them into [`Explanation`]s. The crate reads
 //! no files and runs nothing.
 #![forbid(unsafe_code)]
@@ -44,6 +46,7 @@ mod json;
 mod names;
 mod parts;
 mod pauses;
+mod real;
 mod recording;
 mod share;
 mod standing;
@@ -58,5 +61,8 @@ pub use json::{CycleReport, Report};
 pub use names::Names;
 pub use parts::{EXPLAINED, Parts};
 pub use pauses::Stop;
+pub use real::{
+    Gap, LostAt, PacketTimes, QueueTime, RealFlow, RealParts, RealRecording, RealReport, render_real, render_real_flow,
+};
 pub use recording::Recording;
 pub use text::{render_cycle, render_flow, render_flows};

@@ -23,16 +23,17 @@ use crate::descriptor::{Attachment, Descriptor, Slot};
 use crate::environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
 use crate::forward::Forwarding;
 use crate::loss::LaneLoss;
+use crate::observer::FabricObserver;
 use crate::port::Egress;
 use crate::switch::tie;
 use crate::switches::Switches;
 
-/// Switches joined by links, and the links to their hosts. `P` is the memory of packets.
+/// Switches joined by links, and the links to their hosts. `P` is the memory of packets, `O` an observer.
 ///
 /// Time never goes back: each call with a time first handles everything that happens before it.
-pub struct Fabric<P> {
+pub struct Fabric<P, O = ()> {
     switches: Switches,
-    world: World<P>,
+    world: World<P, O>,
     hosts: Vec<Host>,
     /// Time for which each switch is in the agenda; [`NEVER`] if it is not.
     booked: Vec<u64>,
@@ -94,8 +95,9 @@ struct Host {
 }
 
 /// Packets, links, and the agenda.
-struct World<P> {
+struct World<P, O> {
     packets: P,
+    observer: O,
     /// Loss of the links into each port.
     losses: Vec<Option<Box<LaneLoss>>>,
     /// Salt of the draws among simultaneous arrivals at the switch of each port; `None` where their order is that of
@@ -158,6 +160,13 @@ impl Ord for Parcel {
 impl<P: Packets> Fabric<P> {
     /// Creates a fabric of these parts, in which nothing has happened before time zero.
     pub fn new(parts: Parts, packets: P) -> Self {
+        Self::observed(parts, packets, ())
+    }
+}
+
+impl<P: Packets, O: FabricObserver<P>> Fabric<P, O> {
+    /// Creates a fabric like [`Fabric::new`], with an observer.
+    pub fn observed(parts: Parts, packets: P, observer: O) -> Self {
         let Parts { mut switches, losses, changes, .. } = parts;
         let ports = (0..).zip(switches.egress.iter()).take_while(|(_, port)| port.is_host);
         let hosts = ports.map(|(port, _)| Host::new(port)).collect();
@@ -170,6 +179,7 @@ impl<P: Packets> Fabric<P> {
             switches,
             world: World {
                 packets,
+                observer,
                 losses,
                 ties,
                 agenda: BinaryHeap::new(),
@@ -186,6 +196,10 @@ impl<P: Packets> Fabric<P> {
     /// Takes a packet that `host` sends. It waits for the host's link if that is busy or paused.
     pub fn handle_packet(&mut self, now: Instant, host: u32, packet: &Descriptor) {
         self.handle_timeout(now);
+        if O::LISTENS {
+            let World { packets, observer, .. } = &mut self.world;
+            observer.on_entered(packets, &self.switches, self.hosts[host as usize].port, packet);
+        }
         self.hosts[host as usize].push(packet);
         self.serve_host(host);
     }
@@ -267,6 +281,11 @@ impl<P: Packets> Fabric<P> {
         &mut self.world.packets
     }
 
+    /// Returns the observer, to be told what happens outside.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.world.observer
+    }
+
     /// Returns the packets that were dropped, by kind and reason.
     pub fn drops(&self) -> &ByKind<Drops> {
         &self.world.drops
@@ -313,6 +332,9 @@ impl<P: Packets> Fabric<P> {
     }
 
     fn arrive_at_host(&mut self, host: u32, at: u32, packet: &Descriptor) {
+        if O::LISTENS {
+            self.world.note(&self.switches, Note::Arrived { at, slot: packet.slot });
+        }
         if self.switches.ingress[at].slow_path && self.switches.is_lost(&mut self.world, at, packet) {
             return;
         }
@@ -389,7 +411,7 @@ impl Host {
     }
 }
 
-impl<P> World<P> {
+impl<P, O> World<P, O> {
     fn add(&mut self, time: u64, what: What) {
         self.put(Entry { time, what, tie: 0, port: 0, number: 0, packet: Parcel(Descriptor::EMPTY) });
     }
@@ -400,8 +422,8 @@ impl<P> World<P> {
     }
 }
 
-impl<P: Packets> Environment for World<P> {
-    const RECORDED: bool = false;
+impl<P: Packets, O: FabricObserver<P>> Environment for World<P, O> {
+    const RECORDED: bool = O::LISTENS;
 
     fn send(&mut self, port: &Egress, arrival: Instant, packet: &Descriptor) {
         let (time, packet) = (arrival.as_ps(), Descriptor { port: port.peer_port, ..*packet });
@@ -416,7 +438,10 @@ impl<P: Packets> Environment for World<P> {
         loss.lost(now, self.packets.kind(packet.slot), u64::from(packet.frame))
     }
 
-    fn drop(&mut self, _: &Switches, _: u32, slot: Slot, reason: DropReason) {
+    fn drop(&mut self, switches: &Switches, at: u32, slot: Slot, reason: DropReason) {
+        if O::LISTENS {
+            self.observer.on_dropped(&self.packets, switches, at, slot, reason);
+        }
         self.drops[self.packets.kind(slot)].count(reason);
         self.packets.discard(slot);
     }
@@ -425,10 +450,22 @@ impl<P: Packets> Environment for World<P> {
         self.add(time, What::HostTimer(host));
     }
 
-    fn note(&mut self, _: &Switches, _: Note<'_>) {}
+    fn note(&mut self, switches: &Switches, event: Note<'_>) {
+        self.observer.on_note(&self.packets, switches, event);
+    }
 }
 
-impl<P: Packets> Packets for World<P> {
+impl<P: Packets, O: FabricObserver<P>> World<P, O> {
+    /// Tells the observer of a packet that a switch has made, and returns the packet.
+    fn made(&mut self, packet: Descriptor, copy: Option<u32>) -> Descriptor {
+        if O::LISTENS {
+            self.observer.on_made(&packet, copy);
+        }
+        packet
+    }
+}
+
+impl<P: Packets, O: FabricObserver<P>> Packets for World<P, O> {
     fn name(&self, slot: Slot) -> u64 {
         self.packets.name(slot)
     }
@@ -446,36 +483,53 @@ impl<P: Packets> Packets for World<P> {
     }
     fn mark(&mut self, slot: Slot) {
         self.marks += 1;
+        if O::LISTENS {
+            self.observer.on_marked(slot);
+        }
         self.packets.mark(slot);
     }
     fn set_class(&mut self, slot: Slot, class: u8) {
+        if O::LISTENS {
+            self.observer.on_class(slot, class);
+        }
         self.packets.set_class(slot, class);
     }
     fn trim(&mut self, slot: Slot, class: u8) -> Trimmed {
-        self.packets.trim(slot, class)
+        let trimmed = self.packets.trim(slot, class);
+        if O::LISTENS && !matches!(trimmed, Trimmed::Impossible) {
+            self.observer.on_class(slot, class);
+        }
+        trimmed
     }
     fn take_pause(&mut self, slot: Slot) -> Option<Pause> {
         self.packets.take_pause(slot)
     }
     fn put_pause(&mut self, now: Instant, pause: Pause) -> Descriptor {
-        self.packets.put_pause(now, pause)
+        let packet = self.packets.put_pause(now, pause);
+        self.made(packet, None)
     }
     fn netrt(&self, slot: Slot) -> NetRtPacket {
         self.packets.netrt(slot)
     }
     fn keep(&mut self, slot: Slot) -> u32 {
-        self.packets.keep(slot)
+        let copy = self.packets.keep(slot);
+        if O::LISTENS {
+            self.observer.on_kept(slot, copy);
+        }
+        copy
     }
     fn forget(&mut self, copy: u32) {
         self.packets.forget(copy);
     }
     fn put_copy(&mut self, copy: u32, class: u8) -> Descriptor {
-        self.packets.put_copy(copy, class)
+        let packet = self.packets.put_copy(copy, class);
+        self.made(packet, Some(copy))
     }
     fn take_message(&mut self, slot: Slot) -> Option<(Flow, Message)> {
         self.packets.take_message(slot)
     }
     fn put_message(&mut self, now: Instant, flow: Flow, message: Message, class: u8) -> Descriptor {
-        self.packets.put_message(now, flow, message, class)
+        let packet = self.packets.put_message(now, flow, message, class);
+        self.made(packet, None)
     }
 }

@@ -14,6 +14,7 @@ mod link;
 pub mod loss;
 pub mod marking;
 pub mod netrt;
+mod observer;
 mod outage;
 mod pfc;
 pub mod port;
@@ -25,5 +26,6 @@ pub mod trimming;
 
 pub use environment::{Environment, NetRtPacket, Note, Packets, Trimmed};
 pub use fabric::{Change, Delivery, Fabric, Parts};
+pub use observer::FabricObserver;
 pub use sample::busy_time;
 pub use switches::{Params, Switches};

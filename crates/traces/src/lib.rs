@@ -3,6 +3,7 @@
 //! ```text
 //! run_recorded --events--> TraceFiles ──> Capture   headers ──> pcapng     one interface per port
 //!                                     └─> Timeline  tracks  ──> Perfetto   hosts, queue pairs, ports
+//! real frames ─events─> RecordWriter ──> LabPaths::convert      ──> pcapng, Perfetto
 //! run_recorded --events--> EventFiles ──> lines                 ──> IRN's hardware modules
 //! ```
 //!
@@ -17,9 +18,11 @@ mod headers;
 mod names;
 mod pcapng;
 mod perfetto;
+mod real;
 mod selector;
 
 pub use events::{EventFiles, EventHosts};
 pub use files::{Kept, TraceError, TraceFiles, TracePaths, TraceStatus};
 pub use names::PortNames;
+pub use real::{FrameProtocol, FrameSummary, LabPaths, RecordError, RecordReader, RecordWriter, Recorded};
 pub use selector::{Selection, Selector};

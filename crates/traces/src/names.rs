@@ -7,6 +7,22 @@ use selvedge_sim::topology::{Graph, Node};
 use selvedge_telemetry::PortInfo;
 use selvedge_units::{HostId, PortId, SwitchId};
 
+/// Returns the names of ports, as [`PortNames`] has them.
+pub(crate) fn names_of(infos: &[PortInfo]) -> Vec<String> {
+    let mut parallel: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let name = |info: &'_ PortInfo, count: u32| match count {
+        1 => format!("{}:{}", info.node, info.peer),
+        _ => format!("{}:{}.{count}", info.node, info.peer),
+    };
+    let mut names = Vec::with_capacity(infos.len());
+    for info in infos {
+        let count = parallel.entry((&info.node, &info.peer)).or_default();
+        *count += 1;
+        names.push(name(info, *count));
+    }
+    names
+}
+
 /// Names of a fabric's ports: `h3:leaf0` is the port of host h3 towards leaf0. The second of parallel links is
 /// `leaf0:spine0.2`.
 #[derive(Clone, Debug)]
@@ -20,17 +36,11 @@ impl PortNames {
     /// Returns the names of the ports of `graph`.
     pub fn new(graph: &Graph) -> Self {
         let infos = port_infos(graph);
-        let mut parallel: BTreeMap<(&str, &str), u32> = BTreeMap::new();
-        let names = infos.iter().map(|info| {
-            let count = parallel.entry((&info.node, &info.peer)).or_default();
-            *count += 1;
-            let PortInfo { node, peer, .. } = info;
-            if *count == 1 { format!("{node}:{peer}") } else { format!("{node}:{peer}.{count}") }
-        });
+        let names = names_of(&infos);
         let hosts = (0..).map(|n| Node::Host(HostId(n))).zip(graph.hosts.iter().map(|host| &*host.name));
         let switches = (0..).map(|n| Node::Switch(SwitchId(n))).zip(graph.switches.iter().map(|switch| &*switch.name));
         let nodes: BTreeMap<&str, Node> = hosts.chain(switches).map(|(node, name)| (name, node)).collect();
-        Self { names: names.collect(), owners: infos.iter().map(|info| nodes[&*info.node]).collect(), infos }
+        Self { names, owners: infos.iter().map(|info| nodes[&*info.node]).collect(), infos }
     }
 
     /// Returns the name of a port.

@@ -49,6 +49,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   selvedge lab rack.toml -- sh -c 'ip netns exec sv-h0 ping -c 3 $SELVEDGE_LAB_ADDRESS_h1'
   selvedge lab rack.toml --json -- ./job.sh
+  selvedge lab rack.toml --trace-dir trace -- ./job.sh    # then, why was it slow: selvedge explain trace
   selvedge lab rack.toml --without -- ./job.sh            # no switches, to compare with
   selvedge lab rack.toml --set switch.ecn.enabled=false   # then, in other terminals:
     ip netns exec sv-h0 selvedge verbs -- ib_write_bw -d sv_eth0

@@ -2,6 +2,7 @@
 
 mod args;
 mod options;
+mod recording;
 mod report;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use selvedge_scenario::Rack;
 pub(crate) use args::{EXAMPLES, Kind, SwitchArgs};
 pub(crate) use options::SwitchOptions;
 
+use self::recording::Recording;
 use crate::output::{self, Failure, print};
 use crate::supervise::Signals;
 
@@ -72,7 +74,13 @@ pub(crate) fn run(job: Job<'_>, is_alone: bool, during: &mut During<'_>) -> Resu
         return run_engine(Direct::default(), job, is_alone, during);
     }
     let (parts, names) = job.rack.fabric(job.options.longest_frame(), &job.options.priorities)?;
-    run_engine(FabricEngine::new(parts, names), job, is_alone, during)
+    let rack = job.rack;
+    let Some((recorder, recording)) = Recording::begin(job.options, rack)? else {
+        return run_engine(FabricEngine::new(parts, names), job, is_alone, during);
+    };
+    let status = run_engine(FabricEngine::recorded(parts, names, recorder), job, is_alone, during)?;
+    recording.finish(rack)?;
+    Ok(status)
 }
 
 fn run_engine<E: Engine + Send + 'static>(

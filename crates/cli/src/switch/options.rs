@@ -35,6 +35,21 @@ pub(crate) struct SwitchOptions {
     /// Time between two samples
     #[arg(long, value_name = "TIME", default_value = "10ms", requires = "samples")]
     every: Duration,
+    /// Record what happens to each packet, into this folder
+    ///
+    /// The folder gets the events (lab.events), of which `selvedge explain` tells why flows were slow, a capture for
+    /// Wireshark (lab.pcapng) and a timeline for ui.perfetto.dev (lab.perfetto-trace).
+    #[arg(long = "trace-dir", value_name = "DIR", conflicts_with = "without")]
+    pub(super) trace_dir: Option<PathBuf>,
+    /// Cut packets in captures after this many bytes, headers included
+    #[arg(long = "trace-snaplen", value_name = "BYTES", default_value_t = 128, requires = "trace_dir", value_parser = clap::value_parser!(u32).range(64..=262_144))]
+    pub(super) trace_snaplen: u32,
+    /// Keep the payload in captures: whole packets
+    #[arg(long = "trace-payload", requires = "trace_dir", conflicts_with = "trace_snaplen")]
+    pub(super) trace_payload: bool,
+    /// Stop recording when the events have this size; the programs go on
+    #[arg(long = "trace-limit", value_name = "SIZE", default_value = "1GB", requires = "trace_dir")]
+    pub(super) trace_limit: Bytes,
     /// Print the counters at the end as JSON, to standard output
     #[arg(long)]
     pub(super) json: bool,

@@ -1,20 +1,22 @@
 //! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
 
-use selvedge_switch::{Fabric, Parts};
+use selvedge_switch::descriptor::Slot;
+use selvedge_switch::{Fabric, FabricObserver, Parts};
 use selvedge_telemetry::{DropReason, PacketKind, PortRow};
-use selvedge_units::Instant;
+use selvedge_units::{Duration, Instant};
 use selvedge_wire::{Pause, Pfc};
 
 use super::engine::{Arrival, Engine, Leaving};
 use super::frames::Frames;
+use super::recorder::Recorder;
 
 /// Bytes that may wait for the link of a host; frames beyond are dropped, as behind the queue of an interface.
 const MOST_WAITING: u64 = 4 << 20;
 
 /// Engine of a network's switches: queues, buffers, marks, trims, pauses, losses and routes are those of the simulator,
-/// and links take their time.
-pub struct FabricEngine {
-    fabric: Fabric<Frames>,
+/// and links take their time. `O` is [`Recorder`] where all events are recorded.
+pub struct FabricEngine<O = ()> {
+    fabric: Fabric<Frames, O>,
     class_of: [u8; 8],
     names: Vec<String>,
     /// Frame that was lent last.
@@ -28,6 +30,19 @@ impl FabricEngine {
     /// Creates the engine of a network in which nothing has happened before time zero; `names` are those of its ports,
     /// by number.
     pub fn new(parts: Parts, names: Vec<String>) -> Self {
+        Self::observed(parts, names, ())
+    }
+}
+
+impl FabricEngine<Recorder> {
+    /// Creates an engine like [`FabricEngine::new`], whose events are recorded.
+    pub fn recorded(parts: Parts, names: Vec<String>, recorder: Recorder) -> Self {
+        Self::observed(parts, names, recorder)
+    }
+}
+
+impl<O: FabricObserver<Frames>> FabricEngine<O> {
+    fn observed(parts: Parts, names: Vec<String>, observer: O) -> Self {
         let (switches, mut class_of) = (&parts.switches, parts.class_of);
         let netrt = (!switches.tors.is_empty()).then_some(switches.params.netrt_class);
         // That class belongs to switches alone.
@@ -36,12 +51,27 @@ impl FabricEngine {
             *class = data;
         }
         let frames = Frames::new(parts.attachments.clone(), netrt.is_some());
-        let fabric = Fabric::new(parts, frames);
+        let fabric = Fabric::observed(parts, frames, observer);
         Self { fabric, class_of, names, lent: Vec::new(), refused: 0, forged: 0 }
     }
 }
 
-impl Engine for FabricEngine {
+/// Observer of deliveries to hosts, which the fabric does not make.
+trait DeliveryObserver: FabricObserver<Frames> {
+    fn on_delivered(&mut self, now: Instant, host: u32, slot: Slot, late: Duration);
+}
+
+impl DeliveryObserver for () {
+    fn on_delivered(&mut self, _: Instant, _: u32, _: Slot, _: Duration) {}
+}
+
+impl DeliveryObserver for Recorder {
+    fn on_delivered(&mut self, now: Instant, host: u32, slot: Slot, late: Duration) {
+        self.record_delivery(now, host, slot, late);
+    }
+}
+
+impl<O: DeliveryObserver> Engine for FabricEngine<O> {
     fn handle_packet(&mut self, now: Instant, arrival: Arrival<'_>) {
         let Arrival { from, to, facts, frame } = arrival;
         let [from, to] = [from, to].map(|port| port as u32);
@@ -73,6 +103,10 @@ impl Engine for FabricEngine {
     fn poll_transmit(&mut self, now: Instant) -> Option<Leaving<'_>> {
         self.fabric.handle_timeout(now);
         let delivery = self.fabric.poll_transmit()?;
+        if O::LISTENS {
+            let (host, slot) = (delivery.host, delivery.packet.slot);
+            self.fabric.observer_mut().on_delivered(now, host, slot, now.since(delivery.at));
+        }
         let frames = self.fabric.packets_mut();
         let frame = frames.take(delivery.packet.slot)?;
         frames.reuse(std::mem::replace(&mut self.lent, frame));

@@ -22,7 +22,7 @@ const SPARE: usize = 4_096;
 /// Frames keep their bytes until they reach a host, but for marks and cuts: the class in which a frame travels is that
 /// of its descriptor, and messages between switches have no bytes.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub struct Frames {
     slots: Vec<Held>,
     free: Vec<Slot>,
     spare: Vec<Vec<u8>>,
@@ -56,6 +56,19 @@ struct Frame {
     from: u32,
     to: u32,
     number: u64,
+}
+
+/// Packet of a slot, for recordings.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'a> {
+    /// No packet, or a copy of none.
+    Nothing,
+    /// Frame of a host: its receiver, its bytes, and their number on a link.
+    Frame { to: HostId, bytes: &'a [u8], frame: u16 },
+    /// PFC frame.
+    Pause(Pause),
+    /// Message of NetRT's switches.
+    Message(Message),
 }
 
 /// Payload of full packets that is taken for granted, in bytes: usual where Ethernet carries 1,500.
@@ -117,6 +130,18 @@ impl Frames {
         if self.spare.len() < SPARE {
             buffer.clear();
             self.spare.push(buffer);
+        }
+    }
+
+    /// Returns the packet in `slot`, for recordings.
+    pub(super) fn content(&self, slot: Slot) -> Content<'_> {
+        match &self.slots[slot as usize] {
+            Held::Frame(frame) => {
+                Content::Frame { to: HostId(frame.to), bytes: &frame.bytes, frame: frame.facts.bytes }
+            }
+            Held::Pause(pause) => Content::Pause(*pause),
+            Held::Message(_, message) => Content::Message(*message),
+            Held::Nothing => Content::Nothing,
         }
     }
 

@@ -23,6 +23,7 @@ mod frame;
 mod frames;
 mod pause;
 pub mod ports;
+mod recorder;
 #[cfg(test)]
 mod tests;
 mod trim;
@@ -36,4 +37,5 @@ pub use engine::{Arrival, Engine, Leaving};
 pub use fabric::FabricEngine;
 pub use frame::{Facts, Ip, mark};
 pub use pause::pause_frame;
+pub use recorder::{Batch, Recorder};
 pub use trim::{can_be_trimmed, trim};

@@ -1,6 +1,7 @@
 //! Switches event by event ([`Fabric`]), as real packets pass them, against the simulator, which visits a switch for a
 //! whole window of time: what the hosts of a recorded run sent is sent again, at the same times, and reaches the same
-//! hosts at the same times.
+//! hosts at the same times. An observer of the switches, of which recordings of real packets are made, sees the events
+//! that the simulator records.
 
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, Trimming,
@@ -8,10 +9,11 @@ use selvedge_sim::config::{
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_sim::topology::Node;
-use selvedge_switch::Fabric;
+use selvedge_switch::descriptor::{Descriptor, Slot};
+use selvedge_switch::{Fabric, FabricObserver, Note, Switches};
 use selvedge_telemetry::DropReason;
-use selvedge_units::{Bytes, Chance, Domain, Duration, HostId, Instant, Rng, Setting};
-use selvedge_wire::{Packet, Repr};
+use selvedge_units::{Bytes, Chance, Domain, Duration, HostId, Instant, PortId, Rng, Setting};
+use selvedge_wire::{Ecn, Packet, Repr};
 
 use crate::packet_memory::Memory;
 use crate::shortcuts::{one_of, scene};
@@ -43,15 +45,118 @@ fn recorded(events: &[Event]) -> (Vec<Arrival>, Vec<Arrival>) {
     (sent, arrived)
 }
 
-/// Sends the packets of a recorded run event by event, and compares arrivals and counters.
-fn compare(scene: &Scene) -> Outcome {
+/// Event at a port of a switch.
+type Seen = (Instant, PortId, Kind);
+
+/// Kind of an event, with what both worlds tell of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Kind {
+    Sent(Name, Duration),
+    Arrived(Name),
+    Queued(Name, PortId),
+    Trimmed(Name),
+    Dropped(Name, DropReason),
+    Paused(u8),
+    Link(bool),
+    Filled,
+}
+
+/// Packet: the time at which it was sent, its ends, its bytes, and whether it is marked.
+type Name = (Instant, HostId, HostId, u16, bool);
+
+fn name(packet: &Packet) -> Name {
+    let is_marked = packet.ecn == Ecn::Marked;
+    match packet.repr {
+        // Both worlds make pauses of their own.
+        Repr::Pause(_) => (Instant::ZERO, HostId(0), HostId(0), packet.frame, is_marked),
+        _ => (packet.sent_at, packet.src, packet.dst, packet.frame, is_marked),
+    }
+}
+
+/// Returns the events of a recorded run at switches.
+fn at_switches(events: &[Event]) -> Vec<Seen> {
+    let of_switches = events.iter().filter(|event| matches!(event.node, Node::Switch(_)));
+    let seen = of_switches.filter_map(|event| {
+        let (port, kind) = match event.what {
+            What::Sent { port, packet, serialisation, .. } => (port, Kind::Sent(name(&packet), serialisation)),
+            What::Arrived { port, packet, .. } => (port, Kind::Arrived(name(&packet))),
+            What::Queued { port, packet, ingress, .. } => (port, Kind::Queued(name(&packet), ingress)),
+            What::Trimmed { port, packet, .. } => (port, Kind::Trimmed(name(&packet))),
+            What::Dropped { port, packet, reason } => (port, Kind::Dropped(name(&packet), reason)),
+            What::Paused { port, classes } => (port, Kind::Paused(classes)),
+            What::Link { port, up } => (port, Kind::Link(up)),
+            What::Filled { port, .. } => (port, Kind::Filled),
+            _ => return None,
+        };
+        Some((event.at, port, kind))
+    });
+    seen.collect()
+}
+
+/// Observer that keeps the events at switches.
+#[derive(Default)]
+struct Tape(Vec<Seen>);
+
+impl FabricObserver<Memory> for Tape {
+    const LISTENS: bool = true;
+
+    fn on_entered(&mut self, _: &Memory, _: &Switches, _: u32, _: &Descriptor) {}
+    fn on_made(&mut self, _: &Descriptor, _: Option<u32>) {}
+    fn on_kept(&mut self, _: Slot, _: u32) {}
+    fn on_marked(&mut self, _: Slot) {}
+    fn on_class(&mut self, _: Slot, _: u8) {}
+
+    fn on_dropped(&mut self, packets: &Memory, net: &Switches, at: u32, slot: Slot, reason: DropReason) {
+        if !net.egress[at].is_host {
+            self.0.push((net.now, net.extras[at].id, Kind::Dropped(name(&packets.get(slot)), reason)));
+        }
+    }
+
+    fn on_note(&mut self, packets: &Memory, net: &Switches, note: Note<'_>) {
+        let name = |slot| name(&packets.get(slot));
+        let (port, kind) = match note {
+            Note::Sent { at, slot, serialisation } => (at, Kind::Sent(name(slot), serialisation)),
+            Note::Arrived { at, slot } => (at, Kind::Arrived(name(slot))),
+            Note::Queued { at, out, slot } => (out, Kind::Queued(name(slot), net.extras[at].id)),
+            Note::Trimmed { out, before, .. } => (out, Kind::Trimmed(name(before.slot))),
+            Note::Paused { at } => (at, Kind::Paused(net.egress[at].paused)),
+            Note::Link { at, up } => (at, Kind::Link(up)),
+            Note::Filled { at, .. } => (at, Kind::Filled),
+        };
+        if !net.egress[port].is_host {
+            self.0.push((net.now, net.extras[port].id, kind));
+        }
+    }
+}
+
+impl Kind {
+    /// Number of kinds.
+    const COUNT: usize = 8;
+
+    fn index(self) -> usize {
+        match self {
+            Self::Sent(..) => 0,
+            Self::Arrived(_) => 1,
+            Self::Queued(..) => 2,
+            Self::Trimmed(_) => 3,
+            Self::Dropped(..) => 4,
+            Self::Paused(_) => 5,
+            Self::Link(_) => 6,
+            Self::Filled => 7,
+        }
+    }
+}
+
+/// Sends the packets of a recorded run event by event, and compares arrivals, events at switches and counters. Adds the
+/// number of events of each kind to `counts`.
+fn compare(scene: &Scene, counts: &mut [u64; Kind::COUNT]) -> Outcome {
     let focus = Focus { ports: Chosen::All, pauses: true, ..Focus::default() };
     let (outcome, events) = scene.record_unchecked(&focus);
     let (sent, expected) = recorded(&events);
     let end = outcome.record.end;
     let parts = scene.fabric_parts();
     let memory = Memory::new(parts.attachments.clone());
-    let mut fabric = Fabric::new(parts, memory);
+    let mut fabric = Fabric::observed(parts, memory, Tape::default());
     let mut arrived: Vec<Arrival> = Vec::new();
     let mut sent = sent.into_iter().peekable();
     loop {
@@ -84,6 +189,19 @@ fn compare(scene: &Scene) -> Outcome {
         assert_eq!(found, expected, "arrival {n}");
     }
     assert_eq!(arrived.len(), expected.len());
+    let in_order = |mut seen: Vec<Seen>| {
+        seen.retain(|(at, ..)| *at < end);
+        seen.sort_unstable();
+        // The simulator tells of a full input once for each output.
+        seen.dedup_by(|a, b| a == b && a.2 == Kind::Filled);
+        seen
+    };
+    let (seen, expected) = (in_order(std::mem::take(&mut fabric.observer_mut().0)), in_order(at_switches(&events)));
+    for (n, (found, expected)) in seen.iter().zip(&expected).enumerate() {
+        assert_eq!(found, expected, "event {n} at switches");
+    }
+    assert_eq!(seen.len(), expected.len());
+    seen.iter().for_each(|(.., kind)| counts[kind.index()] += 1);
     assert_eq!(fabric.marks() > 0, outcome.record.ecn_marks > 0);
     // The rest arrives, or is dropped.
     while let Some(time) = fabric.poll_timeout() {
@@ -140,7 +258,7 @@ fn packets_arrive_as_in_the_simulator_with_netrt() {
             packets: Affected::All,
             model: LossModel::Random(RandomLoss { rate: Chance::ratio(1, 200) }),
         });
-        copies += compare(&scene).record.netrt.retransmissions;
+        copies += compare(&scene, &mut [0; Kind::COUNT]).record.netrt.retransmissions;
     }
     assert!(copies > 100, "{copies}");
 }
@@ -149,14 +267,16 @@ fn packets_arrive_as_in_the_simulator_with_netrt() {
 fn packets_arrive_as_in_the_simulator() {
     for seed in 0..60 {
         eprintln!("scene {seed}");
-        compare(&scene(seed));
+        compare(&scene(seed), &mut [0; Kind::COUNT]);
     }
 }
 
 #[test]
 fn packets_arrive_as_in_the_simulator_whatever_the_switches() {
+    let mut counts = [0; Kind::COUNT];
     for seed in 100..160 {
         eprintln!("scene {seed}");
-        compare(&other_switches(seed));
+        compare(&other_switches(seed), &mut counts);
     }
+    assert!(counts.iter().all(|count| *count > 10), "each kind of event was compared: {counts:?}");
 }

@@ -1,6 +1,6 @@
 //! Captures of packets for Wireshark, tcpdump and scapy: one interface per port that saw any packet.
 
-mod file;
+pub(crate) mod file;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -28,13 +28,14 @@ use selvedge_sim::topology::{Graph, Node};
 use selvedge_units::{Instant, PortId, Psn, mix64};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::tcp::Tcp;
-use selvedge_wire::{AckKind, Data, Hole, HoleNack, Packet, Repr, eqds};
+use selvedge_wire::{AckKind, Data, Ecn, Hole, HoleNack, Packet, Repr, eqds};
 
 use crate::fate::{is_lost_on_link, with_fates};
 use crate::names::PortNames;
 use file::{File, Track, TrackKind};
 use flows::Flows;
-use ports::{PortEvent, Ports};
+pub(crate) use ports::PortEvent;
+use ports::Ports;
 
 /// A timeline in construction.
 pub(crate) struct Timeline<W> {
@@ -43,8 +44,51 @@ pub(crate) struct Timeline<W> {
     flows: Flows,
 }
 
+/// Lanes of nodes and ports, without flows: of packets that no engine of ours has sent.
+pub(crate) struct Lanes<W> {
+    pub(crate) rows: Rows<W>,
+    pub(crate) ports: Ports,
+}
+
+/// Packet that can be drawn.
+pub(crate) trait Drawn {
+    /// Returns the packet's title.
+    fn title(&self) -> String;
+    /// Returns an identifier that joins the slices of the packet; `sender` is the port that sends it.
+    fn identity(&self, sender: PortId) -> u64;
+    /// Returns the bytes of the packet's frame.
+    fn frame(&self) -> u16;
+    /// Returns the packet's traffic class.
+    fn class(&self) -> u8;
+    /// Returns whether the packet is marked: congestion experienced.
+    fn is_marked(&self) -> bool;
+    /// Returns whether the packet is a PFC frame.
+    fn is_pause(&self) -> bool;
+}
+
+impl Drawn for Packet {
+    fn title(&self) -> String {
+        title(self)
+    }
+    fn identity(&self, sender: PortId) -> u64 {
+        identity(self, sender)
+    }
+    fn frame(&self) -> u16 {
+        self.frame
+    }
+    fn class(&self) -> u8 {
+        self.class
+    }
+    fn is_marked(&self) -> bool {
+        self.ecn == Ecn::Marked
+    }
+    fn is_pause(&self) -> bool {
+        matches!(self.repr, Repr::Pause(_))
+    }
+}
+
 /// The file, and the tracks of nodes in it.
-struct Rows<W> {
+pub(crate) struct Rows<W> {
     file: File<W>,
     /// Track of each node, with the number of tracks below it.
     nodes: BTreeMap<Node, (Track, u32)>,
@@ -55,11 +99,7 @@ struct Rows<W> {
 impl<W: Write> Timeline<W> {
     /// Begins the timeline of a run of `graph` of which `focus` is recorded.
     pub(crate) fn begin(out: W, graph: &Graph, names: Arc<PortNames>, focus: &Focus) -> io::Result<Self> {
-        Ok(Self {
-            rows: Rows { file: File::begin(out)?, nodes: BTreeMap::new(), graph: graph.clone(), names },
-            ports: Ports::new(focus),
-            flows: Flows::new(focus),
-        })
+        Ok(Self { rows: Rows::begin(out, graph, names)?, ports: Ports::new(focus), flows: Flows::new(focus) })
     }
 
     /// Draws events.
@@ -125,7 +165,24 @@ impl<W: Write> Timeline<W> {
     }
 }
 
+impl<W: Write> Lanes<W> {
+    /// Begins the timeline of a recording in `graph`, of which `focus` is shown.
+    pub(crate) fn begin(out: W, graph: &Graph, names: Arc<PortNames>, focus: &Focus) -> io::Result<Self> {
+        Ok(Self { rows: Rows::begin(out, graph, names)?, ports: Ports::new(focus) })
+    }
+
+    /// Ends everything that has not ended at `end`, and flushes the file to the operating system.
+    pub(crate) fn finish(mut self, end: Instant) -> io::Result<()> {
+        self.ports.finish(&mut self.rows, end)?;
+        self.rows.file.finish()
+    }
+}
+
 impl<W: Write> Rows<W> {
+    fn begin(out: W, graph: &Graph, names: Arc<PortNames>) -> io::Result<Self> {
+        Ok(Self { file: File::begin(out)?, nodes: BTreeMap::new(), graph: graph.clone(), names })
+    }
+
     /// Creates a track for a port.
     fn port(&mut self, port: PortId) -> io::Result<Track> {
         let name = format!("to {} (port {})", self.names.info(port).peer, port.0);

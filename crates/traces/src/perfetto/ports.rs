@@ -7,13 +7,12 @@ use std::io::{self, Write};
 use selvedge_sim::record::{Chosen, Focus};
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Bytes, Duration, Instant, PortId};
-use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::file::{Arrow, Detail, Track, TrackKind};
-use super::{Rows, identity, title};
+use super::{Drawn, Rows};
 
 /// Tracks of the ports with events, and the pauses of all ports.
-pub(super) struct Ports {
+pub(crate) struct Ports {
     /// Selected ports, all of whose events are shown.
     watched: Chosen<PortId>,
     shown: BTreeMap<PortId, Shown>,
@@ -45,10 +44,10 @@ struct Pause {
 
 /// A packet at a port, and the time.
 #[derive(Clone, Copy)]
-pub(super) struct PortEvent<'a> {
-    pub(super) at: Instant,
-    pub(super) port: PortId,
-    pub(super) packet: &'a Packet,
+pub(crate) struct PortEvent<'a> {
+    pub(crate) at: Instant,
+    pub(crate) port: PortId,
+    pub(crate) packet: &'a dyn Drawn,
 }
 
 /// Order of the tracks below the port.
@@ -63,7 +62,7 @@ impl Ports {
         Self { watched: focus.ports.clone(), shown: BTreeMap::new(), pauses: BTreeMap::new(), frames: BTreeMap::new() }
     }
 
-    pub(super) fn on_sent(
+    pub(crate) fn on_sent(
         &mut self,
         rows: &mut Rows<impl Write>,
         place: PortEvent<'_>,
@@ -73,23 +72,23 @@ impl Ports {
     ) -> io::Result<()> {
         let PortEvent { at, port, packet } = place;
         let track = self.show(rows, port)?.packets;
-        let mut details = vec![Detail::Number("frame bytes", u64::from(packet.frame))];
+        let mut details = vec![Detail::Number("frame bytes", u64::from(packet.frame()))];
         if !flow.is_empty() {
             details.push(Detail::Text("flow", flow));
         }
-        if packet.ecn == Ecn::Marked {
+        if packet.is_marked() {
             details.push(Detail::Text("ECN", "congestion experienced"));
         }
-        rows.file.begin_slice(track, at, &title(packet), Some(Arrow::Through(identity(packet, port))), &details)?;
+        rows.file.begin_slice(track, at, &packet.title(), Some(Arrow::Through(packet.identity(port))), &details)?;
         rows.file.end_slice(track, at + serialisation)?;
-        if self.shown.get(&port).is_some_and(|shown| shown.queues.contains_key(&packet.class)) {
-            self.set_queue(rows, at, port, packet.class, waiting)?;
+        if self.shown.get(&port).is_some_and(|shown| shown.queues.contains_key(&packet.class())) {
+            self.set_queue(rows, at, port, packet.class(), waiting)?;
         }
         Ok(())
     }
 
     /// Draws that a packet, which may be `followed`, waits behind `ahead` bytes.
-    pub(super) fn on_queued(
+    pub(crate) fn on_queued(
         &mut self,
         rows: &mut Rows<impl Write>,
         place: PortEvent<'_>,
@@ -102,11 +101,11 @@ impl Ports {
             return Ok(());
         }
         self.show(rows, port)?;
-        self.set_queue(rows, at, port, packet.class, ahead + Bytes::new(u64::from(packet.frame)))
+        self.set_queue(rows, at, port, packet.class(), ahead + Bytes::new(u64::from(packet.frame())))
     }
 
     /// Draws that a packet, which may be `followed`, is trimmed to its headers; `waiting` bytes of its `class` remain.
-    pub(super) fn on_trimmed(
+    pub(crate) fn on_trimmed(
         &mut self,
         rows: &mut Rows<impl Write>,
         place: PortEvent<'_>,
@@ -119,15 +118,15 @@ impl Ports {
             return Ok(());
         }
         let track = self.show(rows, port)?.packets;
-        let title = format!("{} trimmed", title(packet));
-        rows.file.instant(track, at, &title, Some(Arrow::Through(identity(packet, port))), &[])?;
+        let title = format!("{} trimmed", packet.title());
+        rows.file.instant(track, at, &title, Some(Arrow::Through(packet.identity(port))), &[])?;
         self.set_queue(rows, at, port, class, waiting)
     }
 
-    pub(super) fn on_arrived(&mut self, rows: &mut Rows<impl Write>, place: PortEvent<'_>) -> io::Result<()> {
+    pub(crate) fn on_arrived(&mut self, rows: &mut Rows<impl Write>, place: PortEvent<'_>) -> io::Result<()> {
         let PortEvent { at, port, packet } = place;
-        let id = identity(packet, rows.names.info(port).peer_id);
-        if let Repr::Pause(_) = packet.repr {
+        let id = packet.identity(rows.names.info(port).peer_id);
+        if packet.is_pause() {
             self.frames.insert(port, id);
         }
         // If all ports are shown, incoming packets are shown where they are sent.
@@ -136,10 +135,10 @@ impl Ports {
         }
         let shown = self.show(rows, port)?;
         let track = child(rows, &mut shown.incoming, shown.packets, "in", rank::INCOMING)?;
-        rows.file.instant(track, at, &title(packet), Some(Arrow::Through(id)), &[])
+        rows.file.instant(track, at, &packet.title(), Some(Arrow::Through(id)), &[])
     }
 
-    pub(super) fn on_dropped(
+    pub(crate) fn on_dropped(
         &mut self,
         rows: &mut Rows<impl Write>,
         place: PortEvent<'_>,
@@ -147,12 +146,12 @@ impl Ports {
     ) -> io::Result<()> {
         let PortEvent { at, port, packet } = place;
         let track = self.show(rows, port)?.packets;
-        let arrow = Arrow::End(identity(packet, rows.names.info(port).peer_id));
-        let title = format!("{} dropped", title(packet));
+        let arrow = Arrow::End(packet.identity(rows.names.info(port).peer_id));
+        let title = format!("{} dropped", packet.title());
         rows.file.instant(track, at, &title, Some(arrow), &[Detail::Text("reason", reason.name())])
     }
 
-    pub(super) fn on_paused(
+    pub(crate) fn on_paused(
         &mut self,
         rows: &mut Rows<impl Write>,
         at: Instant,
@@ -170,7 +169,7 @@ impl Ports {
         Ok(())
     }
 
-    pub(super) fn on_filled(&mut self, rows: &mut Rows<impl Write>, at: Instant, port: PortId) -> io::Result<()> {
+    pub(crate) fn on_filled(&mut self, rows: &mut Rows<impl Write>, at: Instant, port: PortId) -> io::Result<()> {
         match self.shown.get_mut(&port) {
             // One event per output; one mark for all of them.
             Some(shown) if shown.filled != at => {
@@ -181,7 +180,7 @@ impl Ports {
         }
     }
 
-    pub(super) fn on_link(
+    pub(crate) fn on_link(
         &mut self,
         rows: &mut Rows<impl Write>,
         at: Instant,
