@@ -7,6 +7,7 @@ use selvedge_wire::{Pause, Pfc};
 
 use super::engine::{Arrival, Engine, Leaving};
 use super::frames::Frames;
+use super::netrt;
 
 /// Bytes that may wait for the link of a host; frames beyond are dropped, as behind the queue of an interface.
 const MOST_WAITING: u64 = 4 << 20;
@@ -27,7 +28,9 @@ pub struct FabricEngine {
 impl FabricEngine {
     /// Creates the engine of a network in which nothing has happened before time zero; `names` are those of its ports,
     /// by number.
-    pub fn new(parts: Parts, names: Vec<String>) -> Self {
+    pub fn new(mut parts: Parts, names: Vec<String>) -> Self {
+        // Queue pairs of real NICs are reused.
+        parts.switches.tors.iter_mut().flatten().for_each(|tor| tor.restart_flows());
         let (switches, mut class_of) = (&parts.switches, parts.class_of);
         let netrt = (!switches.tors.is_empty()).then_some(switches.params.netrt_class);
         // That class belongs to switches alone.
@@ -120,5 +123,6 @@ impl Engine for FabricEngine {
                 each(name, what, count);
             }
         }
+        netrt::visit_counts(switches, &self.names, each);
     }
 }

@@ -17,7 +17,7 @@ use selvedge_wire::verbs::opcode::operation;
 use selvedge_wire::{Ecn, EtherType, Ethernet, Ipv4, Ipv6, MacAddress, Opcode, Udp, amend};
 
 /// UDP ports of RoCE: the registered one, and those beside it that software RNICs of one host share.
-const ROCE: std::ops::Range<u16> = Udp::ROCE..Udp::ROCE + 64;
+pub(super) const ROCE: std::ops::Range<u16> = Udp::ROCE..Udp::ROCE + 64;
 /// Bytes of a tag.
 const TAG: usize = 4;
 /// Bytes of the frame check sequence, which interfaces add and strip.

@@ -21,8 +21,10 @@ mod engine;
 mod fabric;
 mod frame;
 mod frames;
+mod netrt;
 mod pause;
 pub mod ports;
+mod roce;
 #[cfg(test)]
 mod tests;
 mod trim;

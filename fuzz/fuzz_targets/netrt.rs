@@ -1,0 +1,7 @@
+//! Switches with NetRT that carry real frames, whose hosts send anything.
+#![no_main]
+
+#[path = "../../crates/study/tests/support/mod.rs"]
+mod support;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| support::torment_netrt(bytes));
