@@ -182,10 +182,8 @@ impl Rack {
         for namespace in hosts {
             namespace.visit(|| plain(DEVICE))?;
         }
-        let ups = (0..hosts.len()).flat_map(|host| {
-            let name = port(host);
-            [format!("link set {name} addrgenmode none"), format!("link set {name} up")]
-        });
+        let quiet = if has_ipv6(plan.mtu) { "addrgenmode none" } else { "" };
+        let ups = (0..hosts.len()).map(|host| format!("link set {} {quiet} up", port(host)));
         ip_batch(&["-n", switch.name()], &ups.collect::<Vec<_>>()).map(drop)
     }
 }
@@ -196,6 +194,11 @@ impl Drop for Rack {
         // A namespace whose name is gone lives as long as its last process.
         processes::end(&processes::within(&names));
     }
+}
+
+/// Returns whether an interface of this MTU in bytes has IPv6: some kernels have none, and it needs 1,280.
+fn has_ipv6(mtu: u16) -> bool {
+    mtu >= 1_280 && std::path::Path::new("/proc/sys/net/ipv6").exists()
 }
 
 /// Returns the name of the switch's end of a pair.
@@ -218,15 +221,16 @@ fn settle(is_switch: bool) -> io::Result<()> {
 fn set_up(plan: &RackPlan, host: usize) -> Vec<String> {
     let MacAddress([a, b, c, d, e, f]) = plan.station(host);
     let queue = if plan.kind == Some(PortKind::Tap) { TAP_QUEUE } else { HOST_QUEUE };
+    let has_ipv6 = has_ipv6(plan.mtu);
+    let quiet = if has_ipv6 { "addrgenmode none" } else { "" };
     let mut commands = vec![
         "link set lo up".to_owned(),
         format!("link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"),
-        format!("link set {DEVICE} mtu {} txqueuelen {queue} addrgenmode none", plan.mtu),
+        format!("link set {DEVICE} mtu {} txqueuelen {queue} {quiet}", plan.mtu),
         format!("link set {DEVICE} up"),
         format!("address add {}/16 dev {DEVICE}", plan.address(host)),
     ];
-    // Some kernels have no IPv6.
-    if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+    if has_ipv6 {
         commands.push(format!("address add {}/64 dev {DEVICE} nodad", plan.address6(host)));
     }
     commands

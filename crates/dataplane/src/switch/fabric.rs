@@ -15,13 +15,13 @@ const MOST_WAITING: u64 = 4 << 20;
 /// Engine of a network's switches: queues, buffers, marks, trims, pauses, losses and routes are those of the simulator,
 /// and links take their time.
 pub struct FabricEngine {
-    fabric: Fabric<Frames>,
+    pub(super) fabric: Fabric<Frames>,
     class_of: [u8; 8],
     names: Vec<String>,
     /// Frame that was lent last.
     lent: Vec<u8>,
     /// Frames that hosts have sent while too many waited for their links, and forged messages between switches.
-    refused: u64,
+    pub(super) refused: u64,
     forged: u64,
 }
 

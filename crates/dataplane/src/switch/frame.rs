@@ -38,7 +38,7 @@ pub struct Facts {
     pub ecn: Ecn,
     /// Hash of the flow, of which ECMP makes a choice.
     pub flow: u32,
-    /// Whether the frame carries data. Acknowledgements, notifications and requests do not.
+    /// Whether the frame counts as data. Acknowledgements and notifications do not.
     pub has_data: bool,
     /// Bytes on a link, the FCS and padding to the shortest frame included; preamble and gap not.
     pub bytes: u16,
@@ -204,18 +204,13 @@ impl Ip {
     }
 }
 
-/// Returns whether a RoCE packet carries payload; datagrams and unknown ones count as such.
+/// Returns whether a RoCE packet counts as data: all but acknowledgements, notifications and NetRT's messages do, as in
+/// the simulator, requests without payload included.
 fn roce_has_data(opcode: u8) -> bool {
-    use operation::*;
     !matches!(
         opcode,
-        READ_REQUEST
-            | ACKNOWLEDGE
-            | ATOMIC_ACKNOWLEDGE
-            | COMPARE_SWAP
-            | FETCH_ADD
-            | READ_ACKNOWLEDGE
-            | FLUSH
+        operation::ACKNOWLEDGE
+            | operation::READ_ACKNOWLEDGE
             | Opcode::CONGESTION_NOTIFICATION
             | Opcode::NETRT
     )

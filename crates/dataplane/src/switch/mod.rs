@@ -24,6 +24,7 @@ mod frames;
 mod netrt;
 mod pause;
 pub mod ports;
+mod record;
 mod roce;
 #[cfg(test)]
 mod tests;
