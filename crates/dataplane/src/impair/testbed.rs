@@ -171,7 +171,8 @@ impl Relay {
     }
 
     fn wait(&self) -> io::Result<()> {
-        let most = self.pipes.iter().filter_map(Pipe::poll_timeout).min().map(|at| TimeSpec::from(self.clock.until(at)));
+        let most =
+            self.pipes.iter().filter_map(Pipe::poll_timeout).min().map(|at| TimeSpec::from(self.clock.until(at)));
         let [first, second] = &self.devices;
         let mut waits =
             [self.stop.wake.as_fd(), first.as_fd(), second.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));

@@ -209,10 +209,7 @@ impl Ip {
 fn roce_has_data(opcode: u8) -> bool {
     !matches!(
         opcode,
-        operation::ACKNOWLEDGE
-            | operation::READ_ACKNOWLEDGE
-            | Opcode::CONGESTION_NOTIFICATION
-            | Opcode::NETRT
+        operation::ACKNOWLEDGE | operation::READ_ACKNOWLEDGE | Opcode::CONGESTION_NOTIFICATION | Opcode::NETRT
     )
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use selvedge_dataplane::lab::{Rack, RackHost, RackPlan};
 use selvedge_dataplane::switch::ports::PortKind;
 use selvedge_dataplane::switch::{Bridge, Directory, Outcome, Running};
-use selvedge_telemetry::{DropReason, FlowRow, Observer, Reordering, RunRecord};
 use selvedge_sim::workload::FlowSpec;
+use selvedge_telemetry::{DropReason, FlowRow, Observer, Reordering, RunRecord};
 use selvedge_units::{Bytes, Duration, Instant};
 
 use super::between::Between;
@@ -38,6 +38,7 @@ pub(super) fn conduct(
         kind: Some(PortKind::Tap),
     };
     let racked = Rack::open(&plan, &mut || false)?;
+    racked.rack.introduce(&plan)?;
     let mut directory = Directory::new(2);
     (0..2).for_each(|host| directory.add(host, plan.station(host), plan.addresses(host)));
     let between = Between::new(parts, hosts);
@@ -89,13 +90,7 @@ fn talk(
     }
 }
 
-fn row(
-    setup: &Setup,
-    messages: &[(FlowSpec, Duration)],
-    number: u64,
-    begin: u64,
-    end: u64,
-) -> io::Result<FlowRow> {
+fn row(setup: &Setup, messages: &[(FlowSpec, Duration)], number: u64, begin: u64, end: u64) -> io::Result<FlowRow> {
     let known = messages.get(number as usize);
     let &(message, ideal) = known.ok_or_else(|| io::Error::other(format!("nobody asked for message {number}")))?;
     Ok(FlowRow {
