@@ -86,9 +86,15 @@ fn without_netrt_the_host_sees_the_losses() {
 
 #[test]
 fn a_host_is_paused_after_a_burst_of_losses() {
-    // Of 60 packets in a row, 34 of 598 bytes are more than K_l, 20 KB.
-    let bursts = loss("model.bursty = { mean-burst = 60, rate = \"10%\" }");
-    let ample = ["switch.netrt.pool='1MB'", "switch.netrt.buffer='1MB'", "switch.netrt.lifetime='20ms'"];
+    // 60 packets of 574 bytes in a row are more than K_l, 20 KB.
+    let drops: Vec<String> = (100..160).map(|number: u32| number.to_string()).collect();
+    let bursts = loss(&format!("model.trace.drops = [{}]", drops.join(", ")));
+    let ample = [
+        "switch.buffer.input-queued.per-port='1MB'",
+        "switch.netrt.pool='1MB'",
+        "switch.netrt.buffer='1MB'",
+        "switch.netrt.lifetime='1s'",
+    ];
     let Some((_, places)) = run("pause", &bursts, &ample) else { return };
     assert!(count(&places, "right", "pauses") > 0 && count(&places, "h1:right", "paused_us") > 0, "{places}");
     let Some((_, places)) = run("goon", &bursts, &[&ample[..], &["switch.netrt.pause=false"]].concat()) else { return };
