@@ -66,8 +66,9 @@ fn wrong_arguments_are_refused_before_anything_is_made() {
         (&["--hosts", "2", "--config-extra", "/nowhere", "--without"], "cannot be used with '--without'"),
         (&["--rack", "/nowhere"], "/nowhere: no such file"),
         (&["--rack", "rack.toml", "--hosts", "2"], "cannot be used with"),
-        (&["--hosts", "2", "--json"], "--rack <FILE>"),
-        (&["--json"], "--rack <FILE>"),
+        (&["--hosts", "2", "--json"], "--json is about the switches of a rack: give --rack FILE"),
+        (&["--hosts", "2", "--set", "switch.ecn.enabled=true"], "--set is about the switches of a rack"),
+        (&["--json"], "--hosts <N>"),
     ] {
         let output = run(&[words, &["--", "true"]].concat());
         assert!(output.status.code() == Some(2) && said(&output).contains(message), "{words:?}: {}", said(&output));

@@ -17,10 +17,10 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "rate", "buffer", "paths"])]
     pub(super) rack: Option<PathBuf>,
     /// Change one value of the rack: its dotted key, and a TOML value; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", requires = "rack")]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
     /// Print the counters of the rack's switches at the end as JSON, to standard output
-    #[arg(long, requires = "rack")]
+    #[arg(long)]
     pub(super) json: bool,
     /// Rate of each link, as in 1Gbps [default: as fast as the machine is]
     #[arg(long, value_name = "RATE")]
@@ -54,6 +54,12 @@ pub(crate) struct LabArgs {
 impl LabArgs {
     /// Returns the plan of the network.
     pub(super) fn plan(&self) -> Result<Plan, String> {
+        // Of an argument that conflicts with another one, clap forgets who requires it.
+        for (option, is_given) in [("--set", !self.sets.is_empty()), ("--json", self.json)] {
+            if is_given {
+                return Err(format!("{option} is about the switches of a rack: give --rack FILE in place of --hosts"));
+            }
+        }
         let (rate, buffer, mtu, paths) = (self.rate, self.buffer, self.mtu, self.paths);
         let hosts = self.hosts.unwrap_or_default();
         let plan = Plan { name: self.name.clone(), hosts, rate, buffer, mtu, paths };
