@@ -83,7 +83,8 @@ Examples:
     ip netns exec sv-eqds-h1 ping 10.80.2.1
 
 Host i is the namespace sv-eqds-h<i>, with address 10.79.0.<i> outside and 10.80.<i>.1 inside. With --rack, host 1 is
-the file's first host, with its name there and an address in 10.77.0.0/16 outside. A daemon of each host serves 10.80.<i>.0/24. PROGRAM runs in none of them; `ip netns exec NAME` enters. Its environment:
+the file's first host, with its name there and an address in 10.77.0.0/16 outside. A daemon of each host serves
+10.80.<i>.0/24. PROGRAM runs in none of them; `ip netns exec NAME` enters. Its environment:
   SELVEDGE_LAB_HOSTS                              number of hosts
   SELVEDGE_LAB_NS_<i>                             namespace of host i
   SELVEDGE_LAB_OUTER_<i>, SELVEDGE_LAB_INNER_<i>  addresses of host i
