@@ -213,9 +213,9 @@ fn any_roce(script: &mut Script<'_>, from: usize, to: usize, psn: u32) -> Vec<u8
     Spec { from, to, dscp, qp, opcode, psn, extended }.frame(&payload)
 }
 
-/// Lets hosts send any frames through switches with NetRT, over a link that loses data and messages: hosts receive only
-/// what was sent to them, byte for byte, and no message of NetRT; copies stay within their bounds, and no packet is held
-/// for ever.
+/// Lets hosts send any frames through switches with NetRT, over a link that loses data and messages. Hosts receive only
+/// what was sent to them, byte for byte, and no message of NetRT; copies stay within their bounds, and no packet is
+/// held for ever.
 pub(crate) fn torment_netrt(bytes: &[u8]) {
     const LOSS: &str = "\n[[loss]]\nlink = \"left - right\"\nmodel.random.rate = 0.05\n";
     static RACKS: OnceLock<[Rack; 2]> = OnceLock::new();
