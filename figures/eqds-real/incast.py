@@ -95,6 +95,12 @@ def main():
             round_p50_us=lab.quantile(whole, 0.5) * 1e6, round_p99_us=lab.quantile(whole, 0.99) * 1e6,
             jain_of_mean_speeds=lab.jain(speeds), **ideal,
         )  # fmt: skip
+    if not lab.WITHOUT:
+        # What the receiver's tunnels have met: packets cut by switches; and what senders sent again.
+        tunnels = [tunnel for host in senders for peer in host.status()["peers"] for tunnel in peer["tunnels"]]
+        retransmissions = sum(tunnel["retransmissions"] for tunnel in tunnels)
+        trimmed = receiver.status()["datagrams"]["trimmed"]
+        lab.emit("daemon", trimmed=trimmed, retransmissions=retransmissions)
     if args.seconds:
         for host in senders:
             host.start(lab.stream_to, receiver.address, STREAMS, args.congestion, host.number)

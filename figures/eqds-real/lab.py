@@ -30,6 +30,12 @@ class Host:
         self.inner = os.environ[f"SELVEDGE_LAB_INNER_{number}"]
         self.address = self.outer if WITHOUT else self.inner
 
+    def status(self):
+        """Returns what the host's daemon says of itself."""
+        socket = os.environ[f"SELVEDGE_LAB_SOCKET_{self.number}"]
+        words = [os.environ.get("SELVEDGE") or "selvedge", "eqds", "status", "--json", "--socket", socket]
+        return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
     def command(self, *words, **options):
         """Runs a command in the host to its end and returns its output."""
         words = ["ip", "netns", "exec", self.namespace, *words]

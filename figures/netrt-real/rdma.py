@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs of perftest between two hosts of `selvedge tor lab`, with the switches' counters; lines of JSON."""
+"""Programs of perftest between two hosts of `selvedge lab`, with the switches' counters; lines of JSON."""
 
 import argparse
 import json
@@ -7,12 +7,33 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 SELVEDGE = os.environ.get("SELVEDGE") or shutil.which("selvedge")
 SMOKE = os.environ.get("SELVEDGE_SMOKE") == "1"
 RUN = int(os.environ.get("SELVEDGE_RUN") or 0)
-ADDRESS = "10.78.0.1"
+ADDRESS = "10.77.0.1"
+# A switch for each of two hosts. The link between the switches loses packets with data, copies included.
+RACK = """
+seeds = [{seed}]
+loss = [{{ link = "left - right", packets = "data", model = {{ random = {{ rate = "{loss}" }} }} }}]
+
+[topology.dumbbell]
+left = 1
+right = 1
+host-link = {{ rate = "{rate}", delay = "1us" }}
+bottleneck = {{ rate = "{rate}", delay = "{delay}us" }}
+
+[switch.buffer.input-queued]
+per-port = "1MB"
+
+[switch.netrt]
+enabled = {netrt}
+pool = "128KB"
+buffer = "128KB"
+idle = "100ms"
+"""
 # Environment of a NIC as sold: go-back-N on the standard wire. The others need the NIC that this project makes.
 NICS = {
     "go-back-n": {"SELVEDGE_RECOVERY": "go-back-n", "SELVEDGE_WIRE": "standard"},
@@ -89,7 +110,7 @@ def main():
     parser.add_argument("--messages", type=int, help="default: 200, of those of 1 MB 50; 1000 to measure bandwidth")
     parser.add_argument("--timeout", type=int, default=13, help="of queue pairs: 4.096us doubled so many times")
     parser.add_argument("--loss", default="0%", help="of packets with data, in each direction")
-    parser.add_argument("--rtt", default="50us")
+    parser.add_argument("--rtt", type=float, default=50, help="between the switches, in microseconds")
     parser.add_argument("--rate", default="1Gbps", help="of the links")
     parser.add_argument("--within", nargs=2, metavar="HOST", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -97,30 +118,40 @@ def main():
         return within(args.within, args)
     if SELVEDGE is None:
         fail("no selvedge on the path; the environment variable SELVEDGE says where it is")
-    hosts = [f"svr{os.getpid()}-{end}" for end in "ab"]
-    lab = [SELVEDGE, "tor", "lab", "--json", "--names", ",".join(hosts), "--seed", str(RUN + 1), "--rtt", args.rtt]
-    lab += ["--rate", args.rate, "--loss", args.loss, "--packets", "data", *([] if args.netrt else ["--without"])]
-    inner = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--within", *hosts]
-    done = subprocess.run([*lab, "--", *inner], stdout=subprocess.PIPE, text=True, check=False)
+    name = f"svr{os.getpid()}"
+    hosts = [f"{name}-h{number}" for number in range(2)]
+    netrt = "true" if args.netrt else "false"
+    values = {"seed": RUN + 1, "loss": args.loss, "rate": args.rate, "delay": args.rtt / 2, "netrt": netrt}
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as rack:
+        rack.write(RACK.format(**values))
+        rack.flush()
+        lab = [SELVEDGE, "lab", rack.name, "--json", "--name", name]
+        inner = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--within", *hosts]
+        done = subprocess.run([*lab, "--", *inner], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         fail(f"the laboratory has failed, see above: {' '.join(lab)}")
     results, _, counts = done.stdout.partition("\n")
     counts = json.loads(counts)
-    # Switches of all results: the source's at the sender, the destination's at the receiver.
-    receiver, sender = counts["switches"]
+    # Switches of all results: the receiver's is the left one. Without NetRT they count nothing of it.
+    places = counts["switches"]["places"]
+    data, receiver, sender = (places.get(place, {}) for place in ("data", "left", "right"))
+
+    def both(counter):
+        return receiver.get(counter, 0) + sender.get(counter, 0)
+
     of_all = {
-        "lost": sum(way["packets"]["data"]["lost"] for way in counts["directions"]),
-        "requests": receiver["requests_sent"] + sender["requests_sent"],
-        "copies": receiver["copies_sent"] + sender["copies_sent"],
-        "unfulfilled": receiver["unfulfilled"] + sender["unfulfilled"],
-        "given_up": receiver["given_up"] + sender["given_up"],
-        "restarts": receiver["restarts"] + sender["restarts"],
-        "full": receiver["full"] + sender["full"],
+        "lost": data.get("link-loss", 0),
+        "requests": both("requests_sent"),
+        "copies": both("copies_sent"),
+        "unfulfilled": both("unfulfilled"),
+        "given_up": both("given_up"),
+        "restarts": both("restarts"),
+        "full": data.get("buffer-full", 0) + counts["switches"]["counts"]["refused"],
     }
-    for name in ("pool_peak", "pool_mean"):
-        of_all[name] = sender[name]
-    for name in ("buffer_peak", "buffer_mean"):
-        of_all[name] = receiver[name]
+    for counter in ("pool_peak", "pool_mean"):
+        of_all[counter] = sender.get(counter, 0)
+    for counter in ("buffer_peak", "buffer_mean"):
+        of_all[counter] = receiver.get(counter, 0)
     for result in json.loads(results):
         print(json.dumps(result))
     print(json.dumps({"figure": "switches", **of_all}))

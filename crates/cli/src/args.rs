@@ -1,5 +1,6 @@
 //! Arguments of the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -71,14 +72,16 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::switch::EXAMPLES)]
     Switch(Box<crate::switch::SwitchArgs>),
-    /// Repair losses between top-of-rack switches, behind unmodified NICs: NetRT on real packets
-    #[cfg(target_os = "linux")]
-    #[command(after_long_help = crate::tor::EXAMPLES)]
-    Tor(Box<crate::tor::TorArgs>),
     /// Carry traffic between hosts through EQDS tunnels: paced by credit from the receiver, spread over paths
     #[cfg(target_os = "linux")]
     #[command(after_long_help = crate::eqds::EXAMPLES)]
     Eqds(crate::eqds::EqdsArgs),
+    /// Tell that `selvedge lab` has taken its place
+    #[command(hide = true, disable_help_flag = true)]
+    Tor {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        words: Vec<OsString>,
+    },
     /// One end of a trial, started by `run --real`
     #[command(hide = true)]
     TrialEnd,

@@ -32,8 +32,6 @@ mod supervise;
 #[cfg(target_os = "linux")]
 mod switch;
 #[cfg(target_os = "linux")]
-mod tor;
-#[cfg(target_os = "linux")]
 mod verbs;
 
 use std::process::ExitCode;
@@ -74,8 +72,10 @@ fn main() -> ExitCode {
         Command::Verbs(_) => Err(Failure::outcome("the software RNIC needs Linux")),
         #[cfg(target_os = "linux")]
         Command::Impair(args) => impair::impair(&args),
-        #[cfg(target_os = "linux")]
-        Command::Tor(args) => tor::tor(&args),
+        Command::Tor { .. } => Err(Failure::input(
+            "there is no `selvedge tor`: NetRT's switches are those of `selvedge lab`; give it a file with \
+             `switch.netrt.enabled = true`, as in docs/netrt.md",
+        )),
         #[cfg(target_os = "linux")]
         Command::Lab(args) => lab::lab(&args),
         #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use selvedge_testkit::Scratch;
 use selvedge_tunnel::config::Config;
+use serde_json::{Value, json};
 
 /// Words that name the command.
 const LAB: &[&str] = &["eqds", "lab"];
@@ -63,6 +64,11 @@ fn wrong_arguments_are_refused_before_anything_is_made() {
         (&["--hosts", "2", "--mtu", "100"], "100 is not in 576..=65535"),
         (&["--hosts", "2", "--config-extra", "/nowhere"], "/nowhere: cannot be read: No such file"),
         (&["--hosts", "2", "--config-extra", "/nowhere", "--without"], "cannot be used with '--without'"),
+        (&["--rack", "/nowhere"], "/nowhere: no such file"),
+        (&["--rack", "rack.toml", "--hosts", "2"], "cannot be used with"),
+        (&["--hosts", "2", "--json"], "--json is about the switches of a rack: give --rack FILE"),
+        (&["--hosts", "2", "--set", "switch.ecn.enabled=true"], "--set is about the switches of a rack"),
+        (&["--json"], "--hosts <N>"),
     ] {
         let output = run(&[words, &["--", "true"]].concat());
         assert!(output.status.code() == Some(2) && said(&output).contains(message), "{words:?}: {}", said(&output));
@@ -157,6 +163,42 @@ fn each_host_has_a_daemon_with_settings_of_its_own() {
     for (line, times) in [("paths = 3", 3), ("link-rate = \"50Mbps\"", 3), ("[[peer]]", 6), ("name = \"h2\"", 3)] {
         assert_eq!(text.matches(line).count(), times, "{line}: {text}");
     }
+    assert_eq!(namespaces(&name), [""; 0]);
+}
+
+/// Packets that the switch cuts to their headers arrive as such, and are sent again at once; no answer is missing.
+#[test]
+fn daemons_hear_of_packets_that_a_switch_has_trimmed() {
+    if Command::new("python3").arg("-V").output().is_err() {
+        eprintln!("skipped: python3 is missing");
+        return;
+    }
+    let figure = concat!(env!("CARGO_MANIFEST_DIR"), "/../../figures/eqds-real");
+    let [rack, extra] = ["trims", "at-once"].map(|file| format!("{figure}/trimming/{file}.toml"));
+    let program = format!("{figure}/incast.py");
+    let name = name("t");
+    let words = ["--rack", &rack, "--set", "topology.leaf-spine.hosts-per-leaf=5", "--json", "--name", &name];
+    let incast = ["--config-extra", &extra, "--", "python3", &program, "--size", "20000", "--rounds", "5"];
+    let mut command = lab(&[&words[..], &incast, &["--seconds", "0"]].concat());
+    let output = command.env("SELVEDGE", env!("CARGO_BIN_EXE_selvedge")).output().expect("the program starts");
+    if !could_be_made(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let (lines, counters) = text.split_at(text.find("{\n").expect("the switches' counters"));
+    let line = |figure: &str| -> Value {
+        let line = lines.lines().find(|line| line.contains(&format!("\"figure\": \"{figure}\""))).expect("a line");
+        serde_json::from_str(line).expect("JSON")
+    };
+    let counters: Value = serde_json::from_str(counters).expect("JSON");
+    let trims = counters["switches"]["places"]["leaf0:h0"]["trims"].as_u64().expect("a counter");
+    let (answers, daemon) = (line("incast"), line("daemon"));
+    assert_eq!((&answers["n"], &answers["missing"]), (&json!(20), &json!(0)), "{text}");
+    // What is cut after the status was asked for, or lost in a daemon's socket, is not in the daemon's counter.
+    let heard = daemon["trimmed"].as_u64().expect("a counter");
+    assert!(heard > 0 && heard <= trims, "{heard} of {trims} trims");
+    assert!(daemon["retransmissions"].as_u64() >= Some(heard / 2), "{text}");
     assert_eq!(namespaces(&name), [""; 0]);
 }
 

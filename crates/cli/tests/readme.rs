@@ -69,6 +69,11 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
         &["selvedge check figures/parity --smoke"],
     ),
     (
+        "selvedge check figures/switch-parity",
+        "its claims are about a machine that has little else to do",
+        &["selvedge check figures/switch-parity --smoke"],
+    ),
+    (
         "selvedge check figures/eqds-real",
         "it measures for an hour, on a machine that has nothing else to do; CI runs it shortly",
         &["selvedge check figures/eqds-real --help"],
@@ -86,7 +91,12 @@ const NOT_RUN: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Commands that need root or user namespaces: without, they report it.
-const IN_NAMESPACES: &[&str] = &["selvedge run --real", "selvedge check figures/parity", "selvedge impair"];
+const IN_NAMESPACES: &[&str] = &[
+    "selvedge run --real",
+    "selvedge check figures/parity",
+    "selvedge check figures/switch-parity",
+    "selvedge impair",
+];
 
 /// Returns the commands of a text, in order: the lines of its blocks of `sh`, without comments.
 fn commands(text: &str) -> Vec<String> {

@@ -14,7 +14,7 @@
 
 use selvedge_telemetry::{DropReason, Fill, NetRtTotals};
 use selvedge_transport::netrt::{
-    DstTor, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, Tracked, WINDOW,
+    DstTor, DstTorStats, Flow, ForwardingDecision, Occupancy, Passing, Settings, SrcTor, SrcTorStats, Tracked, WINDOW,
 };
 use selvedge_units::{Bytes, Instant, Psn, Rate};
 use selvedge_wire::netrt::Message;
@@ -28,6 +28,7 @@ use crate::switches::Switches;
 
 /// Both engines of one ToR. The source ToR's copies belong to the environment.
 pub struct Tor {
+    settings: Settings,
     src: SrcTor<u32>,
     dst: DstTor<Descriptor>,
     /// Time of the timer.
@@ -43,7 +44,35 @@ impl Tor {
     /// Creates the engines of a ToR whose links have these rates.
     pub fn new(settings: Settings, rates: Vec<Rate>) -> Self {
         let dst = DstTor::new(settings, rates.len());
-        Self { src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
+        Self { settings, src: SrcTor::new(settings, rates), dst, timer_at: NEVER, messages: 0 }
+    }
+
+    /// Lets a jump of PSNs beyond the window begin a flow anew ([`Settings::restarting`]), for networks of real queue
+    /// pairs: switches do not see when these are set up and reused. To be called before any packet passes.
+    pub fn restart_flows(&mut self) {
+        self.settings = self.settings.restarting();
+        self.dst = DstTor::new(self.settings, self.dst.occupancy().len());
+    }
+
+    /// Returns the counters of the source ToR.
+    pub fn source(&self) -> &SrcTorStats {
+        self.src.stats()
+    }
+    /// Returns the counters of the destination ToR.
+    pub fn destination(&self) -> &DstTorStats {
+        self.dst.stats()
+    }
+    /// Returns the number of messages sent to other ToRs.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+    /// Returns the occupancy of the duplicate pool of each port.
+    pub fn pools(&self) -> impl Iterator<Item = &Occupancy> {
+        self.src.occupancy()
+    }
+    /// Returns the occupancy of each port's buffer of held packets.
+    pub fn buffers(&self) -> &[Occupancy] {
+        self.dst.occupancy()
     }
 
     /// Adds the counters of this ToR to the totals.

@@ -104,7 +104,7 @@ impl ImpairArgs {
             if [Direction::Both, suffers].contains(&self.direction) { impaired.clone() } else { Impairment::default() }
         };
         let impairments = [way(Direction::There), way(Direction::Back)];
-        Ok(Plan { names: [first.clone(), second.clone()], mtu: self.mtu, impairments, seed: self.seed, tors: None })
+        Ok(Plan { names: [first.clone(), second.clone()], mtu: self.mtu, impairments, seed: self.seed })
     }
 
     fn loss(&self) -> Result<Loss, String> {

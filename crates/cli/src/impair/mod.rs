@@ -13,11 +13,7 @@ use crate::output::{self, Failure, print};
 use crate::supervise::{self, Signals};
 
 pub(crate) fn impair(args: &ImpairArgs) -> Result<(), Failure> {
-    run(args, &args.plan().map_err(Failure::input)?)
-}
-
-/// Makes the testbed of a plan, and runs the program in it.
-pub(crate) fn run(args: &ImpairArgs, plan: &Plan) -> Result<(), Failure> {
+    let plan = &args.plan().map_err(Failure::input)?;
     let unable = |error: std::io::Error| Failure::input(error.to_string());
     let is_own = acquire().map_err(unable)?;
     if is_own && args.command.is_empty() {

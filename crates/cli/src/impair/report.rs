@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use selvedge_dataplane::impair::{Class, Counts, Plan, Report};
-use selvedge_tor::Stats;
 use serde_json::{Map, Value, json};
 
 /// Returns the names of both ends, sender first, for a direction.
@@ -21,13 +20,7 @@ pub(super) fn as_json(plan: &Plan, report: &Report) -> Value {
             .collect();
         json!({ "from": from, "to": to, "packets": packets, "overflowed": report.overflowed[direction] })
     });
-    let mut report_of_all = json!({ "seed": plan.seed, "directions": directions });
-    if let Some(tors) = &report.tors {
-        let named = |stats: &Stats| stats.named().map(|(name, value)| (name.to_owned(), json!(value)));
-        let of_switch = |stats| Value::Object(named(stats).into_iter().collect());
-        report_of_all["switches"] = tors.iter().map(of_switch).collect();
-    }
-    report_of_all
+    json!({ "seed": plan.seed, "directions": directions })
 }
 
 pub(super) fn as_text(plan: &Plan, report: &Report) -> String {
@@ -52,13 +45,6 @@ pub(super) fn as_text(plan: &Plan, report: &Report) -> String {
                 "{} packets from {from} were dropped before they came to the device: it was too slow for them",
                 report.overflowed[direction]
             );
-        }
-    }
-    if let Some([first, second]) = &report.tors {
-        let _ = writeln!(text, "{:<22} {:>10} {:>10}", "switch of", plan.names[0], plan.names[1]);
-        let both = first.named().into_iter().zip(second.named());
-        for ((name, first), (_, second)) in both.filter(|((_, first), (_, second))| first + second > 0) {
-            let _ = writeln!(text, "{:<22} {first:>10} {second:>10}", name.replace('_', " "));
         }
     }
     text

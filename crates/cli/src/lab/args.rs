@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use selvedge_dataplane::lab::{RackHost, RackPlan};
 use selvedge_scenario::Rack;
+use selvedge_units::HostId;
 
 use crate::switch::{Kind, SwitchOptions};
 
@@ -33,16 +34,21 @@ pub(crate) struct LabArgs {
 impl LabArgs {
     /// Returns the plan of the hosts.
     pub(super) fn plan(&self, rack: &Rack) -> Result<RackPlan, String> {
-        let graph = rack.network.graph();
-        let rate = |host| graph.links.iter().find(|link| [link.a, link.b].contains(&host)).map(|link| link.rate);
-        let host = |id: selvedge_units::HostId| {
-            let rate = (!self.options.without).then(|| rate(id.into())).flatten();
-            RackHost { name: graph.hosts[id.index()].name.clone(), rate }
-        };
-        let hosts = graph.host_ids().map(host).collect();
-        let plan = RackPlan { name: self.name.clone(), hosts, mtu: self.options.mtu, kind: self.ports.map(Kind::into) };
+        let mut plan = plan_of(rack, &self.name, self.options.mtu);
+        plan.kind = self.ports.map(Kind::into);
+        if self.options.without {
+            plan.hosts.iter_mut().for_each(|host| host.rate = None);
+        }
         plan.check().map(|()| plan)
     }
+}
+
+/// Returns the plan of a rack's hosts, which send at the rates of their links.
+pub(crate) fn plan_of(rack: &Rack, name: &str, mtu: u16) -> RackPlan {
+    let graph = rack.network.graph();
+    let rate = |host| graph.links.iter().find(|link| [link.a, link.b].contains(&host)).map(|link| link.rate);
+    let host = |id: HostId| RackHost { name: graph.hosts[id.index()].name.clone(), rate: rate(id.into()) };
+    RackPlan { name: name.to_owned(), hosts: graph.host_ids().map(host).collect(), mtu, kind: None }
 }
 
 pub(crate) const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use std::process::Command;
 use selvedge_dataplane::lab::{Rack as Hosts, RackPlan};
 use selvedge_dataplane::switch::Directory;
 
-pub(crate) use args::{EXAMPLES, LabArgs};
+pub(crate) use args::{EXAMPLES, LabArgs, plan_of};
 
 use crate::laboratory::{self, interrupted, unable};
 use crate::output::{self, Failure};

@@ -61,6 +61,24 @@ pub(super) struct Writing {
 }
 
 impl SwitchOptions {
+    /// Returns the options of switches whose hosts' interfaces have an MTU of `mtu` bytes, with changed values of the
+    /// file (`sets`).
+    pub(crate) fn new(mtu: u16, sets: Vec<String>, json: bool) -> Self {
+        Self {
+            sets,
+            mtu,
+            without: false,
+            priorities: Vec::new(),
+            samples: None,
+            every: Duration::ZERO,
+            trace_dir: None,
+            trace_snaplen: 0,
+            trace_payload: false,
+            trace_limit: Bytes::ZERO,
+            json,
+        }
+    }
+
     /// Returns the bytes on a link of the longest frame of a host's interface.
     pub(super) fn longest_frame(&self) -> Bytes {
         // Header and frame check sequence of Ethernet.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two hosts of `selvedge tor lab` as seen by RDMA NICs: one sends RoCEv2 packets in order, the other says what came.
+"""Two hosts of `selvedge lab` as seen by RDMA NICs: one sends RoCEv2 packets in order, the other says what came.
 
 Run in the laboratory with the names of its namespaces: prints the PSNs that came, as JSON. Needs no RDMA library.
 """
@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 
-SENDER, RECEIVER = ("10.78.0.2", 50_000), ("10.78.0.1", 4_791)
+SENDER, RECEIVER = ("10.77.0.2", 50_000), ("10.77.0.1", 4_791)
 PACKETS, PAYLOAD = 1_000, 512
 SEND_ONLY, QUEUE_PAIR = 0x04, 17
 IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2

@@ -14,16 +14,12 @@
 //!    packets are lost.
 //! 3. The TUN devices have no offloads, so the segments that the kernel cuts from long datagrams are lost packet by
 //!    packet.
-//! 4. Switches may stand before the namespaces ([`Plan::tors`]): then the impairments are those of the fabric between
-//!    them.
-//! 5. All fates are counted, and so are packets that the kernel dropped before the device.
+//! 4. All fates are counted, and so are packets that the kernel dropped before the device.
 
-mod between;
 mod class;
 mod counts;
 mod damage;
 mod lane;
-mod link;
 mod namespace;
 mod pipe;
 mod privilege;
@@ -38,4 +34,4 @@ pub use pipe::Pipe;
 pub use privilege::acquire;
 pub use settings::{Impairment, Loss};
 pub use signal::ask_to_end;
-pub use testbed::{ADDRESSES, Plan, Report, Testbed, addresses};
+pub use testbed::{ADDRESSES, Plan, Report, Testbed};

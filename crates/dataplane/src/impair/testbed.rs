@@ -1,7 +1,6 @@
 //! The testbed: two namespaces, and the thread that carries packets between them.
 
 use std::io::{self, Read, Write};
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,6 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 
-use super::between::{Between, Racked};
 use super::class::Class;
 use super::counts::Counts;
 use super::lane::Lane;
@@ -23,11 +21,6 @@ use crate::iproute::explained;
 
 /// Addresses of the two ends, with the lengths of their prefixes.
 pub const ADDRESSES: [[&str; 2]; 2] = [["10.78.0.1/24", "fd78::1/64"], ["10.78.0.2/24", "fd78::2/64"]];
-
-/// Returns the addresses of an end, 0 or 1, without the lengths of their prefixes.
-pub fn addresses(end: usize) -> Vec<IpAddr> {
-    ADDRESSES[end].iter().filter_map(|address| address.split('/').next()?.parse().ok()).collect()
-}
 
 /// Packets that one direction takes before the other gets a turn.
 const TURN: usize = 64;
@@ -43,16 +36,13 @@ pub struct Plan {
     pub impairments: [Impairment; 2],
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Settings of a switch before each namespace, whose only host that namespace is; `None`: no switches. Impairments
-    /// are then those between the switches.
-    pub tors: Option<Box<[selvedge_tor::Settings; 2]>>,
 }
 
 /// Two namespaces with a device between them. Dropping the value removes them.
 #[derive(Debug)]
 pub struct Testbed {
     namespaces: [Namespace; 2],
-    relay: Option<JoinHandle<io::Result<Between>>>,
+    relay: Option<JoinHandle<io::Result<[Pipe; 2]>>>,
     stop: Arc<Stop>,
 }
 
@@ -71,8 +61,6 @@ pub struct Report {
     /// Packets that the kernel dropped before each end because the device was too slow. These drops are not part of the
     /// configured impairments.
     pub overflowed: [u64; 2],
-    /// Counters of the switches, if there are any.
-    pub tors: Option<[selvedge_tor::Stats; 2]>,
 }
 
 impl Testbed {
@@ -92,10 +80,7 @@ impl Testbed {
         let pipe = |end: usize| Pipe::new(Lane::new(&plan.impairments[end], plan.seed, end as u64));
         let relay = Relay {
             devices: [namespaces[0].device.try_clone()?, namespaces[1].device.try_clone()?],
-            between: Between {
-                pipes: [pipe(0), pipe(1)],
-                tors: plan.tors.as_ref().map(|tors| (**tors).clone().map(Racked::new)),
-            },
+            pipes: [pipe(0), pipe(1)],
             clock: Clock::start(),
             stop: Arc::clone(&stop),
         };
@@ -108,14 +93,13 @@ impl Testbed {
     /// # Errors
     /// Returns an error when a device has failed.
     pub fn close(mut self) -> io::Result<Report> {
-        let between = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
+        let pipes = self.end().unwrap_or_else(|| Err(io::Error::other("it was closed before")))?;
         let [first, second] = &mut self.namespaces;
         let overflowed = [first.overflowed()?, second.overflowed()?];
-        let tors = between.tors.map(|tors| tors.map(|racked| racked.tor.stats()));
-        Ok(Report { counts: between.pipes.map(|pipe| *pipe.counts()), overflowed, tors })
+        Ok(Report { counts: pipes.map(|pipe| *pipe.counts()), overflowed })
     }
 
-    fn end(&mut self) -> Option<io::Result<Between>> {
+    fn end(&mut self) -> Option<io::Result<[Pipe; 2]>> {
         self.stop.is_wanted.store(true, Ordering::Relaxed);
         let _ = self.stop.wake.write(1);
         let relay = self.relay.take()?;
@@ -132,13 +116,14 @@ impl Drop for Testbed {
 /// State of the thread that carries packets.
 struct Relay {
     devices: [std::fs::File; 2],
-    between: Between,
+    /// Pipes from each end to the other.
+    pipes: [Pipe; 2],
     clock: Clock,
     stop: Arc<Stop>,
 }
 
 impl Relay {
-    fn run(mut self) -> io::Result<Between> {
+    fn run(mut self) -> io::Result<[Pipe; 2]> {
         // With the default slack, the kernel adds 50 us to short waits.
         let _ = nix::sys::prctl::set_timerslack(1);
         let mut buffer = vec![0; 1 << 16];
@@ -160,14 +145,14 @@ impl Relay {
                 self.give();
             }
         }
-        Ok(self.between)
+        Ok(self.pipes)
     }
 
     /// Takes packets that an end has sent; returns whether there were any.
     fn take(&mut self, end: usize, buffer: &mut [u8]) -> io::Result<bool> {
         for taken in 0..TURN {
             match self.devices[end].read(buffer) {
-                Ok(length) => self.between.handle_packet(self.clock.now(), end, &buffer[..length]),
+                Ok(length) => self.pipes[end].handle_packet(self.clock.now(), &buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(taken > 0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(explained("cannot read from a device")(error)),
@@ -178,12 +163,16 @@ impl Relay {
 
     /// Delivers what has arrived.
     fn give(&mut self) {
-        let Self { devices, between, clock, .. } = self;
-        between.deliver(clock.now(), |end, packet| devices[end].write(packet).is_ok());
+        let Self { devices, pipes, clock, .. } = self;
+        let now = clock.now();
+        for (end, pipe) in pipes.iter_mut().enumerate() {
+            pipe.deliver(now, |packet| devices[1 - end].write(packet).is_ok());
+        }
     }
 
     fn wait(&self) -> io::Result<()> {
-        let most = self.between.poll_timeout().map(|at| TimeSpec::from(self.clock.until(at)));
+        let most =
+            self.pipes.iter().filter_map(Pipe::poll_timeout).min().map(|at| TimeSpec::from(self.clock.until(at)));
         let [first, second] = &self.devices;
         let mut waits =
             [self.stop.wake.as_fd(), first.as_fd(), second.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));

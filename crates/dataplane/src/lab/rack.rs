@@ -147,6 +147,24 @@ impl Rack {
         Ok(Racked { rack, ports, notes })
     }
 
+    /// Tells all hosts each other's hardware addresses. Otherwise the first packets to a host wait for the answer to a
+    /// question, where many are lost and others overtake them.
+    ///
+    /// # Errors
+    /// Returns what `ip` said if it failed.
+    pub fn introduce(&self, plan: &RackPlan) -> io::Result<()> {
+        let [_, hosts @ ..] = &self.namespaces[..] else { return Ok(()) };
+        for (own, namespace) in hosts.iter().enumerate() {
+            let others = (0..hosts.len()).filter(|other| *other != own);
+            let known = others.map(|other| {
+                let (address, station) = (plan.address(other), written(plan.station(other)));
+                format!("neighbour replace {address} lladdr {station} dev {DEVICE} nud permanent")
+            });
+            ip_batch(&["-n", namespace.name()], &known.collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
     /// Opens the ports towards all hosts, in their order, and returns notes for the user. A switch that ends and starts
     /// again finds its interfaces as they were, unless they are TAP devices, which end with their ports.
     ///
@@ -182,10 +200,8 @@ impl Rack {
         for namespace in hosts {
             namespace.visit(|| plain(DEVICE))?;
         }
-        let ups = (0..hosts.len()).flat_map(|host| {
-            let name = port(host);
-            [format!("link set {name} addrgenmode none"), format!("link set {name} up")]
-        });
+        let quiet = if has_ipv6(plan.mtu) { "addrgenmode none" } else { "" };
+        let ups = (0..hosts.len()).map(|host| format!("link set {} {quiet} up", port(host)));
         ip_batch(&["-n", switch.name()], &ups.collect::<Vec<_>>()).map(drop)
     }
 }
@@ -196,6 +212,16 @@ impl Drop for Rack {
         // A namespace whose name is gone lives as long as its last process.
         processes::end(&processes::within(&names));
     }
+}
+
+/// Returns whether an interface of this MTU in bytes has IPv6: some kernels have none, and it needs 1,280.
+fn has_ipv6(mtu: u16) -> bool {
+    mtu >= 1_280 && std::path::Path::new("/proc/sys/net/ipv6").exists()
+}
+
+/// Returns a hardware address as `ip` reads it.
+fn written(MacAddress([a, b, c, d, e, f]): MacAddress) -> String {
+    format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
 }
 
 /// Returns the name of the switch's end of a pair.
@@ -216,17 +242,17 @@ fn settle(is_switch: bool) -> io::Result<()> {
 
 /// Returns the commands for `ip` that set up the interface of a host.
 fn set_up(plan: &RackPlan, host: usize) -> Vec<String> {
-    let MacAddress([a, b, c, d, e, f]) = plan.station(host);
     let queue = if plan.kind == Some(PortKind::Tap) { TAP_QUEUE } else { HOST_QUEUE };
+    let has_ipv6 = has_ipv6(plan.mtu);
+    let quiet = if has_ipv6 { "addrgenmode none" } else { "" };
     let mut commands = vec![
         "link set lo up".to_owned(),
-        format!("link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}"),
-        format!("link set {DEVICE} mtu {} txqueuelen {queue} addrgenmode none", plan.mtu),
+        format!("link set {DEVICE} address {}", written(plan.station(host))),
+        format!("link set {DEVICE} mtu {} txqueuelen {queue} {quiet}", plan.mtu),
         format!("link set {DEVICE} up"),
         format!("address add {}/16 dev {DEVICE}", plan.address(host)),
     ];
-    // Some kernels have no IPv6.
-    if std::path::Path::new("/proc/sys/net/ipv6").exists() {
+    if has_ipv6 {
         commands.push(format!("address add {}/64 dev {DEVICE} nodad", plan.address6(host)));
     }
     commands

@@ -8,6 +8,7 @@ use selvedge_wire::{Pause, Pfc};
 
 use super::engine::{Arrival, Engine, Leaving};
 use super::frames::Frames;
+use super::netrt;
 use super::recorder::Recorder;
 
 /// Bytes that may wait for the link of a host; frames beyond are dropped, as behind the queue of an interface.
@@ -16,13 +17,13 @@ const MOST_WAITING: u64 = 4 << 20;
 /// Engine of a network's switches: queues, buffers, marks, trims, pauses, losses and routes are those of the simulator,
 /// and links take their time. `O` is [`Recorder`] where all events are recorded.
 pub struct FabricEngine<O = ()> {
-    fabric: Fabric<Frames, O>,
+    pub(super) fabric: Fabric<Frames, O>,
     class_of: [u8; 8],
     names: Vec<String>,
     /// Frame that was lent last.
     lent: Vec<u8>,
     /// Frames that hosts have sent while too many waited for their links, and forged messages between switches.
-    refused: u64,
+    pub(super) refused: u64,
     forged: u64,
 }
 
@@ -42,7 +43,9 @@ impl FabricEngine<Recorder> {
 }
 
 impl<O: FabricObserver<Frames>> FabricEngine<O> {
-    fn observed(parts: Parts, names: Vec<String>, observer: O) -> Self {
+    fn observed(mut parts: Parts, names: Vec<String>, observer: O) -> Self {
+        // Queue pairs of real NICs are reused.
+        parts.switches.tors.iter_mut().flatten().for_each(|tor| tor.restart_flows());
         let (switches, mut class_of) = (&parts.switches, parts.class_of);
         let netrt = (!switches.tors.is_empty()).then_some(switches.params.netrt_class);
         // That class belongs to switches alone.
@@ -154,5 +157,6 @@ impl<O: DeliveryObserver> Engine for FabricEngine<O> {
                 each(name, what, count);
             }
         }
+        netrt::visit_counts(switches, &self.names, each);
     }
 }

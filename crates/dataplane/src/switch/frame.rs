@@ -17,7 +17,7 @@ use selvedge_wire::verbs::opcode::operation;
 use selvedge_wire::{Ecn, EtherType, Ethernet, Ipv4, Ipv6, MacAddress, Opcode, Udp, amend};
 
 /// UDP ports of RoCE: the registered one, and those beside it that software RNICs of one host share.
-const ROCE: std::ops::Range<u16> = Udp::ROCE..Udp::ROCE + 64;
+pub(super) const ROCE: std::ops::Range<u16> = Udp::ROCE..Udp::ROCE + 64;
 /// Bytes of a tag.
 const TAG: usize = 4;
 /// Bytes of the frame check sequence, which interfaces add and strip.
@@ -38,7 +38,7 @@ pub struct Facts {
     pub ecn: Ecn,
     /// Hash of the flow, of which ECMP makes a choice.
     pub flow: u32,
-    /// Whether the frame carries data. Acknowledgements, notifications and requests do not.
+    /// Whether the frame counts as data. Acknowledgements and notifications do not.
     pub has_data: bool,
     /// Bytes on a link, the FCS and padding to the shortest frame included; preamble and gap not.
     pub bytes: u16,
@@ -204,20 +204,12 @@ impl Ip {
     }
 }
 
-/// Returns whether a RoCE packet carries payload; datagrams and unknown ones count as such.
+/// Returns whether a RoCE packet counts as data: all but acknowledgements, notifications and NetRT's messages do, as in
+/// the simulator, requests without payload included.
 fn roce_has_data(opcode: u8) -> bool {
-    use operation::*;
     !matches!(
         opcode,
-        READ_REQUEST
-            | ACKNOWLEDGE
-            | ATOMIC_ACKNOWLEDGE
-            | COMPARE_SWAP
-            | FETCH_ADD
-            | READ_ACKNOWLEDGE
-            | FLUSH
-            | Opcode::CONGESTION_NOTIFICATION
-            | Opcode::NETRT
+        operation::ACKNOWLEDGE | operation::READ_ACKNOWLEDGE | Opcode::CONGESTION_NOTIFICATION | Opcode::NETRT
     )
 }
 

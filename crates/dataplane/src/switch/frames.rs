@@ -3,13 +3,13 @@
 use selvedge_switch::descriptor::{Attachment, Descriptor, Slot};
 use selvedge_switch::{NetRtPacket, Packets, Trimmed};
 use selvedge_telemetry::PacketKind;
-use selvedge_tor::packet::Headers;
 use selvedge_transport::netrt::Flow;
 use selvedge_units::{HostId, Instant, mix64};
 use selvedge_wire::netrt::Message;
 use selvedge_wire::{Ecn, Ethernet, Header, Opcode, Pause};
 
 use super::frame::{Facts, mark};
+use super::roce::Headers;
 use super::trim::trim;
 
 /// Bytes on a link of the shortest frame, which a pause has.
@@ -35,9 +35,9 @@ pub struct Frames {
     attachments: Vec<Attachment>,
     /// Whether switches run NetRT.
     has_netrt: bool,
-    /// Payload of a full packet of queue pairs, until a longer message shows more: from it follows how many numbers the
-    /// answer to a Read takes.
-    path_mtu: u32,
+    /// Path MTU of each host's queue pairs in bytes, as its last full packet has shown it: from it follows how many
+    /// numbers the answer to a Read takes.
+    path_mtus: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -71,13 +71,14 @@ pub(super) enum Content<'a> {
     Message(Message),
 }
 
-/// Payload of full packets that is taken for granted, in bytes: usual where Ethernet carries 1,500.
+/// Path MTU of hosts that have sent no full packet, in bytes: usual where Ethernet carries 1,500.
 const PATH_MTU: u32 = 1_024;
 
 impl Frames {
     /// Creates an empty memory, for hosts at these places; `has_netrt` says whether switches run NetRT.
     pub(super) fn new(attachments: Vec<Attachment>, has_netrt: bool) -> Self {
         Self {
+            path_mtus: vec![PATH_MTU; attachments.len()],
             slots: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
@@ -86,7 +87,6 @@ impl Frames {
             free_copies: Vec::new(),
             attachments,
             has_netrt,
-            path_mtu: PATH_MTU,
         }
     }
 
@@ -100,7 +100,9 @@ impl Frames {
                 return None;
             }
             let packet = &frame[usize::from(facts.payload_at)..];
-            self.path_mtu = headers.path_mtu(packet).map_or(self.path_mtu, |mtu| mtu.max(self.path_mtu));
+            if let Some(mtu) = headers.path_mtu(packet) {
+                self.path_mtus[from as usize] = mtu;
+            }
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(frame);
@@ -236,7 +238,7 @@ impl Packets for Frames {
             Held::Frame(Frame { bytes, facts, from, to, .. }) => {
                 let packet = bytes.get(usize::from(facts.payload_at)..).unwrap_or_default();
                 let Some(headers) = roce(bytes, facts) else { return NetRtPacket::Other };
-                let psns = headers.psns(packet, self.path_mtu);
+                let psns = headers.psns(packet, self.path_mtus[*from as usize]);
                 if psns.is_none() || !headers.is_intact(packet) {
                     return NetRtPacket::Other;
                 }

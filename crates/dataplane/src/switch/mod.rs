@@ -21,9 +21,12 @@ mod engine;
 mod fabric;
 mod frame;
 mod frames;
+mod netrt;
 mod pause;
 pub mod ports;
+mod record;
 mod recorder;
+mod roce;
 #[cfg(test)]
 mod tests;
 mod trim;

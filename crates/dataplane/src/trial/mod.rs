@@ -37,6 +37,8 @@ pub struct Terms {
     pub credits: bool,
     /// Length of the longest message in bytes.
     pub longest: u32,
+    /// DSCP and ECN field of all packets: the byte behind the version in an IPv4 header.
+    pub traffic_class: u8,
 }
 
 /// The address of a process: its device, queue pair and memory.

@@ -108,7 +108,8 @@ impl Peer {
     pub fn connect(&mut self, other: &Address) -> io::Result<()> {
         self.other = Some(*other);
         let (qp, terms) = (self.qp, self.terms);
-        let route = Route { local: self.gid, remote: other.gid, traffic_class: 0, hop_limit: 64, flow_label: 0 };
+        let traffic_class = terms.traffic_class;
+        let route = Route { local: self.gid, remote: other.gid, traffic_class, hop_limit: 64, flow_label: 0 };
         let handshake = Handshake {
             access: Access::ALL,
             route,

@@ -378,6 +378,13 @@ pub const METRICS: &[Metric] = &[
         of: |point| Some(point.run.pause_frames as f64),
     },
     Metric {
+        name: "queue_peak_kb",
+        title: "longest queue",
+        unit: Unit::Kb,
+        meaning: "the most bytes that waited before one output of a switch at any time",
+        of: |point| Some(point.run.queue_peak_bytes as f64 / 1e3),
+    },
+    Metric {
         name: "goodput_gbps",
         title: "goodput, all hosts",
         unit: Unit::Gbps,

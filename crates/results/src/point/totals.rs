@@ -42,6 +42,9 @@ pub struct RunTotals {
     pub cnps_sent: u64,
     pub cnps_delivered: u64,
     pub pause_frames: u64,
+    /// Largest number of bytes in the queue of one switch output; 0 in points that were written before it was counted.
+    #[serde(default)]
+    pub queue_peak_bytes: u64,
     pub data_drops: DropCounts,
     pub ack_drops: DropCounts,
     pub pause_drops: DropCounts,
@@ -100,6 +103,7 @@ impl RunTotals {
             cnps_sent: record.cnps_sent,
             cnps_delivered: record.cnps_delivered,
             pause_frames: record.pause_frames,
+            queue_peak_bytes: record.ports.iter().map(|port| port.egress_peak.get()).max().unwrap_or(0),
             data_drops: (&record.data_drops).into(),
             ack_drops: (&record.ack_drops).into(),
             pause_drops: (&record.pause_drops).into(),

@@ -100,6 +100,14 @@ impl Rack {
         Self::from_document(&path.display().to_string(), document, library, sets)
     }
 
+    /// Returns the rack of the file content `text`, which messages call `name`; paths in it are relative to `folder`.
+    ///
+    /// # Errors
+    /// Returns an error under the conditions of [`Rack::from_file`].
+    pub fn from_text(name: &str, text: &str, folder: &Path) -> Result<Self, ScenarioError> {
+        Self::from_document(name, Document::parse(name, text)?, FileLibrary::new(folder), &[])
+    }
+
     pub(crate) fn from_document(
         name: &str,
         document: Document,

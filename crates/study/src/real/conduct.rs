@@ -1,15 +1,18 @@
-//! Conducts a trial: creates two namespaces, runs a process in each, and collects their counters.
+//! Conducts a trial: makes two hosts, runs a process in each and the switches between them, and collects all counters.
 
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use selvedge_dataplane::impair::{Class, Counts, Plan, Report, Testbed};
-use selvedge_telemetry::{DropReason, Drops, Fill, FlowRow, NetRtTotals, Observer, Reordering, RunRecord};
-use selvedge_tor::Stats;
+use selvedge_dataplane::lab::{Rack, RackHost, RackPlan};
+use selvedge_dataplane::switch::ports::PortKind;
+use selvedge_dataplane::switch::{Bridge, Directory, Outcome, Running};
+use selvedge_sim::workload::FlowSpec;
+use selvedge_telemetry::{DropReason, FlowRow, Observer, Reordering, RunRecord};
 use selvedge_units::{Bytes, Duration, Instant};
 
+use super::between::Between;
 use super::exchange::{Counted, Hello, Said, Setup, hear, say, time};
 use super::translate::Trial;
 
@@ -19,32 +22,42 @@ static ALONE: Mutex<()> = Mutex::new(());
 const AROUND: u16 = 200;
 
 pub(super) fn conduct(
-    trial: &Trial,
+    trial: Trial,
     program: &Path,
     words: &[&str],
     observer: &mut dyn Observer,
 ) -> io::Result<RunRecord> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let names = ["a", "b"].map(|end| format!("selvedge-{}-{end}", std::process::id()));
-    let plan = Plan {
-        names: names.clone(),
-        mtu: trial.setup.mtu + AROUND,
-        impairments: trial.impairments.clone(),
-        seed: trial.seed,
-        tors: trial.tors.clone(),
+    let Trial { setup, parts, hosts, messages } = trial;
+    // Hosts send as fast as they can: what their links do not carry yet waits before the first switch.
+    let host = |name: &str| RackHost { name: name.to_owned(), rate: None };
+    let plan = RackPlan {
+        name: format!("selvedge-{}", std::process::id()),
+        hosts: vec![host("a"), host("b")],
+        mtu: setup.mtu + AROUND,
+        kind: Some(PortKind::Tap),
     };
-    let testbed = Testbed::open(&plan)?;
-    let outcome = talk(trial, &names, program, words, observer);
-    let report = testbed.close()?;
+    let racked = Rack::open(&plan, &mut || false)?;
+    racked.rack.introduce(&plan)?;
+    let mut directory = Directory::new(2);
+    (0..2).for_each(|host| directory.add(host, plan.station(host), plan.addresses(host)));
+    let between = Between::new(parts, hosts);
+    // Values are dropped from the last to the first: the switches end before their hosts.
+    let _rack = racked.rack;
+    let running = Running::start(Bridge::new(between, directory), racked.ports, None)?;
+    let names = [0, 1].map(|host| plan.namespace(host));
+    let outcome = talk(&setup, &messages, &names, program, words, observer);
+    let ended = running.close()?;
     let (mut rows, counted) = outcome?;
     rows.sort_unstable_by_key(|row| (row.finish, row.workload, row.id));
     observer.on_flows(&rows);
-    Ok(record(trial, &rows, &counted, &report))
+    Ok(record(messages.len(), &rows, &counted, &ended))
 }
 
 /// Runs the exchange of both processes; returns a row per message, and the counters of each RNIC.
 fn talk(
-    trial: &Trial,
+    setup: &Setup,
+    messages: &[(FlowSpec, Duration)],
     names: &[String; 2],
     program: &Path,
     words: &[&str],
@@ -52,8 +65,8 @@ fn talk(
 ) -> io::Result<(Vec<FlowRow>, [Counted; 2])> {
     let mut asking = End::start(&names[0], program, words)?;
     let mut answering = End::start(&names[1], program, words)?;
-    say(&mut asking.input, &trial.setup)?;
-    say(&mut answering.input, &Setup { messages: Vec::new(), ..trial.setup.clone() })?;
+    say(&mut asking.input, setup)?;
+    say(&mut answering.input, &Setup { messages: Vec::new(), ..setup.clone() })?;
     let hellos = [asking.hello()?, answering.hello()?];
     say(&mut asking.input, &hellos[1])?;
     say(&mut answering.input, &hellos[0])?;
@@ -61,10 +74,10 @@ fn talk(
         end.expect(&Said::Ready)?;
         say(&mut end.input, &true)?;
     }
-    let mut rows = Vec::with_capacity(trial.messages.len());
+    let mut rows = Vec::with_capacity(messages.len());
     let counted = loop {
         match asking.hear()? {
-            Said::Done(number, begin, end) => rows.push(row(trial, number, begin, end)?),
+            Said::Done(number, begin, end) => rows.push(row(setup, messages, number, begin, end)?),
             Said::End(counted) => break counted,
             said => return Err(unexpected(&said)),
         }
@@ -77,8 +90,8 @@ fn talk(
     }
 }
 
-fn row(trial: &Trial, number: u64, begin: u64, end: u64) -> io::Result<FlowRow> {
-    let known = trial.messages.get(number as usize);
+fn row(setup: &Setup, messages: &[(FlowSpec, Duration)], number: u64, begin: u64, end: u64) -> io::Result<FlowRow> {
+    let known = messages.get(number as usize);
     let &(message, ideal) = known.ok_or_else(|| io::Error::other(format!("nobody asked for message {number}")))?;
     Ok(FlowRow {
         id: message.id,
@@ -87,7 +100,7 @@ fn row(trial: &Trial, number: u64, begin: u64, end: u64) -> io::Result<FlowRow> 
         src: message.src,
         dst: message.dst,
         size: message.size,
-        packets: message.size.pieces(Bytes::new(u64::from(trial.setup.mtu))),
+        packets: message.size.pieces(Bytes::new(u64::from(setup.mtu))),
         start: Instant::ZERO + time(begin),
         finish: Some(Instant::ZERO + time(end)),
         ideal,
@@ -96,58 +109,32 @@ fn row(trial: &Trial, number: u64, begin: u64, end: u64) -> io::Result<FlowRow> 
     })
 }
 
-/// Returns the counters of both RNICs and of the device between them as a record.
-fn record(trial: &Trial, rows: &[FlowRow], counted: &[Counted; 2], report: &Report) -> RunRecord {
+/// Returns the counters of both RNICs and of the switches between them as a record.
+fn record(started: usize, rows: &[FlowRow], counted: &[Counted; 2], ended: &Outcome<Between>) -> RunRecord {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
-    let seen = |class: Class, of: fn(&Counts) -> u64| {
-        report.counts.iter().map(|direction| of(&direction[class as usize])).sum::<u64>()
-    };
-    let dropped = |class: Class, overflowed: u64| {
-        let mut drops = Drops::default();
-        drops.by_reason[DropReason::LinkLoss as usize] = seen(class, |counts| counts.lost);
-        drops.by_reason[DropReason::BufferFull as usize] = seen(class, |counts| counts.full) + overflowed;
-        drops
-    };
-    RunRecord {
+    let between = &ended.engine;
+    let mut record = RunRecord {
         end: rows.iter().filter_map(|row| row.finish).max().unwrap_or(Instant::ZERO),
-        flows_started: trial.messages.len() as u64,
+        flows_started: started as u64,
         flows_finished: rows.len() as u64,
         data_sent: sum(|end| end.sent),
         retransmissions: sum(|end| end.retransmissions),
-        data_delivered: seen(Class::Data, |counts| counts.delivered),
+        data_delivered: between.delivered.data,
         spurious_retransmissions: sum(|end| end.duplicates),
         goodput: Bytes::new(sum(|end| end.goodput)),
         timeouts: sum(|end| end.timeouts),
         // Real runs do not report pools.
         reordering: Reordering { buffered: Bytes::new(sum(|end| end.reordered)), ..Reordering::default() },
-        acks_sent: seen(Class::Ack, |counts| counts.sent),
-        acks_delivered: seen(Class::Ack, |counts| counts.delivered),
-        // The kernel does not tell the class of packets dropped before the device; nearly all bytes are data.
-        data_drops: dropped(Class::Data, report.overflowed.iter().sum()),
-        ack_drops: dropped(Class::Ack, 0),
-        netrt: report.tors.as_ref().map(totals).unwrap_or_default(),
+        acks_sent: between.sent.acks,
+        acks_delivered: between.delivered.acks,
         ..RunRecord::default()
-    }
-}
-
-/// Returns the counters of both switches together.
-fn totals(switches: &[Stats; 2]) -> NetRtTotals {
-    let mut totals = NetRtTotals::default();
-    for Stats { source, destination, messages, pool_peak, pool_mean, buffer_peak, buffer_mean, .. } in switches {
-        totals.requests += destination.requests;
-        totals.unfulfilled += source.unfulfilled;
-        totals.retransmissions += source.retransmissions;
-        totals.held += destination.held;
-        totals.given_up += destination.given_up;
-        totals.messages += messages;
-        // Means over the time in use, which is not known: a switch that has nothing counts for nothing.
-        let add = |fill: &mut Fill, peak, mean: u64| {
-            fill.add(Bytes::new(peak), mean.into(), Duration::from_ps(u64::from(mean > 0)));
-        };
-        add(&mut totals.pool, *pool_peak, *pool_mean);
-        add(&mut totals.buffer, *buffer_peak, *buffer_mean);
-    }
-    totals
+    };
+    between.fabric.add_to(&mut record);
+    // Frames that the kernel has dropped between a host and its port. Their kind is not known; nearly all bytes are
+    // data.
+    let lost: u64 = ended.ports.iter().map(|port| port.overflowed + port.refused).sum();
+    record.data_drops.by_reason[DropReason::BufferFull as usize] += lost;
+    record
 }
 
 /// A process with its input and output.

@@ -24,6 +24,7 @@ pub(super) struct Setup {
     pub(super) retries: u8,
     pub(super) credits: bool,
     pub(super) longest: u32,
+    pub(super) traffic_class: u8,
     /// Messages that the end requests, in order; empty for the responder.
     pub(super) messages: Vec<(Verb, u64)>,
 }
@@ -76,6 +77,7 @@ impl Setup {
             retries: self.retries,
             credits: self.credits,
             longest: self.longest,
+            traffic_class: self.traffic_class,
         }
     }
     pub(super) fn messages(&self) -> Vec<Message> {

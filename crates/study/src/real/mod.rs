@@ -1,14 +1,15 @@
 //! Runs of a scenario on a real network: two processes, each with a software RNIC in a network namespace of its own,
-//! and a device between them that loses packets as the scenario says.
+//! and between them the scenario's switches and links, which carry their frames as those of `selvedge lab` do.
 //!
 //! ```text
-//!   SimConfig ─translate─> Trial ─exchange─> two processes (peer.rs) ─> messages that are done ─> FlowRow
-//!                            └─────────────> Testbed ───────────────> what was lost ──────────> RunRecord
+//!   SimConfig ─translate─> Trial ─exchange─> two processes (peer.rs) ────> messages that are done ─> FlowRow
+//!                            └─────────────> switches (between.rs) ──────> what they did ──────────> RunRecord
 //! ```
 //!
 //! The interface is that of the simulator ([`crate::Simulate`]): everything made of rows and records works for both.
 //! Only features that both support are translated; other keys are refused.
 
+mod between;
 mod conduct;
 mod exchange;
 mod peer;
@@ -62,7 +63,7 @@ pub fn run<'a>(
             ));
         }
         let trial = translate::translate(config, library)?;
-        conduct::conduct(&trial, program, words, observer)
+        conduct::conduct(trial, program, words, observer)
             .map_err(|error| ConfigError::new("", format!("in the real world: {error}")))
     }
 }

@@ -14,7 +14,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("selvedge-transport", 2),
     ("selvedge-nic", 3),
     ("selvedge-switch", 3),
-    ("selvedge-tor", 3),
     ("selvedge-tunnel", 3),
     ("selvedge-native", 3),
     ("selvedge-testkit", 3),

@@ -11,8 +11,17 @@ use selvedge_units::Rate;
 #[command(arg_required_else_help = true)]
 pub(crate) struct LabArgs {
     /// Number of hosts
-    #[arg(long, value_name = "N")]
-    hosts: u32,
+    #[arg(long, value_name = "N", required_unless_present = "rack")]
+    hosts: Option<u32>,
+    /// Network of a file, as `selvedge lab` makes it: its hosts, and its switches in this process, which may trim
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "rate", "buffer", "paths"])]
+    pub(super) rack: Option<PathBuf>,
+    /// Change one value of the rack: its dotted key, and a TOML value; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Print the counters of the rack's switches at the end as JSON, to standard output
+    #[arg(long)]
+    pub(super) json: bool,
     /// Rate of each link, as in 1Gbps [default: as fast as the machine is]
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
@@ -21,14 +30,14 @@ pub(crate) struct LabArgs {
     buffer: u32,
     /// MTU of all links
     #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..))]
-    mtu: u16,
+    pub(super) mtu: u16,
     /// Spine switches: paths between any two hosts that are not at one leaf switch; 1 is one switch for all hosts
     #[arg(long, value_name = "P", default_value_t = 1)]
     paths: u32,
     /// No daemons: the network alone, to compare with
     #[arg(long)]
     pub(super) without: bool,
-    /// Rate that daemons hand out as credit [default: that of --rate; without, 10Gbps]
+    /// Rate that daemons hand out as credit [default: that of their host's link; without --rate, 10Gbps]
     #[arg(long, value_name = "RATE", conflicts_with = "without")]
     credit_rate: Option<Rate>,
     /// More settings for the eqds.toml of each host, from a file: keys of the top first, then tables
@@ -36,7 +45,7 @@ pub(crate) struct LabArgs {
     pub(super) config_extra: Option<PathBuf>,
     /// Beginning of the namespaces' names: sv-eqds-h1 is the first host
     #[arg(long, value_name = "NAME", default_value = "sv-eqds")]
-    name: String,
+    pub(super) name: String,
     /// Program to run, and its arguments; without: until Ctrl-C
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
@@ -45,14 +54,21 @@ pub(crate) struct LabArgs {
 impl LabArgs {
     /// Returns the plan of the network.
     pub(super) fn plan(&self) -> Result<Plan, String> {
-        let (hosts, rate, buffer, mtu, paths) = (self.hosts, self.rate, self.buffer, self.mtu, self.paths);
+        // Of an argument that conflicts with another one, clap forgets who requires it.
+        for (option, is_given) in [("--set", !self.sets.is_empty()), ("--json", self.json)] {
+            if is_given {
+                return Err(format!("{option} is about the switches of a rack: give --rack FILE in place of --hosts"));
+            }
+        }
+        let (rate, buffer, mtu, paths) = (self.rate, self.buffer, self.mtu, self.paths);
+        let hosts = self.hosts.unwrap_or_default();
         let plan = Plan { name: self.name.clone(), hosts, rate, buffer, mtu, paths };
         plan.check().map(|()| plan)
     }
 
-    /// Returns the link rate that daemons are told.
-    pub(super) fn credit_rate(&self) -> Rate {
-        self.credit_rate.or(self.rate).unwrap_or(Rate::from_gbps(10))
+    /// Returns the link rate that the daemon of a host is told whose link has this rate.
+    pub(super) fn credit_rate(&self, link: Option<Rate>) -> Rate {
+        self.credit_rate.or(link).unwrap_or(Rate::from_gbps(10))
     }
 }
 
@@ -62,11 +78,13 @@ Examples:
   selvedge eqds lab --hosts 9 --rate 100Mbps --buffer 20 -- figures/eqds-real/incast.py
   selvedge eqds lab --hosts 9 --rate 100Mbps --buffer 20 --without -- figures/eqds-real/incast.py
   selvedge eqds lab --hosts 8 --paths 4 --rate 100Mbps -- ./try.sh
+  selvedge eqds lab --rack rack.toml --json -- ./try.sh     # the switches of `selvedge lab`
   selvedge eqds lab --hosts 4                     # then, in other terminals:
     ip netns exec sv-eqds-h1 ping 10.80.2.1
 
-Host i is the namespace sv-eqds-h<i>, with address 10.79.0.<i> outside and 10.80.<i>.1 inside. A daemon of each
-host serves 10.80.<i>.0/24. PROGRAM runs in none of them; `ip netns exec NAME` enters. Its environment:
+Host i is the namespace sv-eqds-h<i>, with address 10.79.0.<i> outside and 10.80.<i>.1 inside. With --rack, host 1 is
+the file's first host, with its name there and an address in 10.77.0.0/16 outside. A daemon of each host serves
+10.80.<i>.0/24. PROGRAM runs in none of them; `ip netns exec NAME` enters. Its environment:
   SELVEDGE_LAB_HOSTS                              number of hosts
   SELVEDGE_LAB_NS_<i>                             namespace of host i
   SELVEDGE_LAB_OUTER_<i>, SELVEDGE_LAB_INNER_<i>  addresses of host i

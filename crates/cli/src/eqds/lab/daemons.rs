@@ -8,9 +8,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use selvedge_dataplane::impair::ask_to_end;
-use selvedge_dataplane::lab::{Plan, end_with_parent};
+use selvedge_dataplane::lab::end_with_parent;
 
 use super::settings;
+use super::sites::Sites;
 use crate::output::{self, Failure};
 use crate::supervise::Signals;
 
@@ -38,15 +39,15 @@ struct Daemon {
 
 impl<'a> Daemons<'a> {
     /// Starts all daemons, with the settings in `folder`, and waits until each answers or a signal comes.
-    pub(super) fn start(plan: &Plan, folder: &Path, signals: &'a Signals) -> Result<Self, Failure> {
+    pub(super) fn start(sites: &Sites, folder: &Path, signals: &'a Signals) -> Result<Self, Failure> {
         let unable = |error: std::io::Error| Failure::outcome(format!("cannot start a daemon: {error}"));
         let program = std::env::current_exe().map_err(unable)?;
         let mut daemons = Self { all: Vec::new(), signals };
-        for host in plan.all() {
+        for host in sites.all() {
             let log = settings::log(folder, host);
             let said = File::create(&log).map_err(unable)?;
             let mut command = Command::new("ip");
-            command.args(["netns", "exec", &plan.host(host)]).arg(&program).args(["eqds", "up", "--config"]);
+            command.args(["netns", "exec", sites.host(host)]).arg(&program).args(["eqds", "up", "--config"]);
             command.arg(folder.join(format!("h{host}.toml"))).arg("--socket").arg(settings::socket(folder, host));
             command.stdin(Stdio::null()).stdout(said.try_clone().map_err(unable)?).stderr(said);
             end_with_parent(&mut command);
@@ -57,7 +58,7 @@ impl<'a> Daemons<'a> {
             let mut has_ended = None;
             let daemon = &mut daemons.all[at];
             let socket = settings::socket(folder, daemon.host);
-            let is_up = signals.wait_for(STARTED + STARTED_EACH * plan.hosts, || {
+            let is_up = signals.wait_for(STARTED + STARTED_EACH * sites.count(), || {
                 has_ended = daemon.child.try_wait().unwrap_or_default();
                 has_ended.is_some() || answers(&socket)
             });

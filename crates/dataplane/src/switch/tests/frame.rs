@@ -96,12 +96,12 @@ fn flows_differ_by_ports_and_fragments_of_one_do_not() {
 }
 
 #[test]
-fn packets_with_payload_are_told_from_answers() {
+fn data_is_told_from_answers() {
     use operation::*;
-    for opcode in [SEND_ONLY, WRITE_FIRST, WRITE_LAST_IMMEDIATE, READ_RESPONSE_MIDDLE, 0x64] {
+    for opcode in [SEND_ONLY, WRITE_FIRST, WRITE_LAST_IMMEDIATE, READ_REQUEST, FETCH_ADD, READ_RESPONSE_MIDDLE, 0x64] {
         assert!(facts(&roce(opcode)).has_data, "{opcode:#x}");
     }
-    for opcode in [ACKNOWLEDGE, READ_REQUEST, FETCH_ADD, 0x81, 0xc0] {
+    for opcode in [ACKNOWLEDGE, READ_ACKNOWLEDGE, 0x81, 0xc0] {
         assert!(!facts(&roce(opcode)).has_data, "{opcode:#x}");
     }
     assert!(facts(&tcp(1)).has_data && !facts(&tcp(0)).has_data);
