@@ -34,7 +34,7 @@ pub(crate) fn only_roce() -> Impairment {
 pub(crate) fn network(name: &str, impairment: &Impairment) -> Option<Bed> {
     let names = ["a", "b"].map(|end| format!("sv-{name}-{}-{end}", std::process::id()));
     let impairments = [impairment.clone(), impairment.clone()];
-    let plan = Plan { names: names.clone(), mtu: 1_500, impairments, seed: 7, tors: None };
+    let plan = Plan { names: names.clone(), mtu: 1_500, impairments, seed: 7 };
     match Testbed::open(&plan) {
         Ok(testbed) => Some(Bed { names, testbed }),
         Err(problem) => {
@@ -165,7 +165,7 @@ fn seeds_decide_what_happens() {
         let impairments = [everything(10.0), Impairment::default()];
         let names = ["a", "b"].map(|end| format!("sv-seed-{}-{end}", std::process::id()));
         let first = names[0].clone();
-        let plan = Plan { names, mtu: 1_500, impairments, seed, tors: None };
+        let plan = Plan { names, mtu: 1_500, impairments, seed };
         let testbed = match Testbed::open(&plan) {
             Ok(testbed) => testbed,
             Err(problem) => {
