@@ -1,7 +1,7 @@
 //! Changes that switches make to an IP packet that stays where it is: ECN (RFC 3168), length.
 //!
-//! IPv4's header checksum follows incrementally (RFC 1624). Checksums of TCP and UDP and RoCE's ICRC do not cover ECN; the
-//! length is part of the former two. Bytes that are no IP header are left alone.
+//! IPv4's header checksum follows incrementally (RFC 1624). Checksums of TCP and UDP and RoCE's ICRC do not cover ECN;
+//! the length is part of the former two. Bytes that are no IP header are left alone.
 
 /// Marks the IP packet that begins with `packet` as one that met congestion. Returns whether it can carry the mark and
 /// had none.
