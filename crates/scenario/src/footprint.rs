@@ -118,9 +118,8 @@ impl FootprintFacts {
 impl SchemeFacts {
     /// Returns the state of one series on this NIC.
     ///
-    /// # Errors
-    /// Returns an error if the scenario has another transport than RDMA, or tunnels: nothing of theirs is counted here. EQDS's paper counts
-    /// packets that wait in the memory of hosts (section 8.5), not state on a chip.
+    /// # Errors Returns an error if the scenario has another transport than RDMA, or tunnels: nothing of theirs is
+    /// counted here. EQDS's paper counts packets that wait in the memory of hosts (section 8.5), not state on a chip.
     pub fn new(series: &PlannedSeries, nic: NicUse) -> Result<Self, String> {
         let transport = &series.transport;
         let TransportConfig::Rdma(RdmaConfig { recovery, .. }) = transport else {

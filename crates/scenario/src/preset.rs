@@ -2,8 +2,8 @@
 //!
 //! A name is a scheme and any number of modifiers: `<scheme>[+<modifier>]...`. To add a loss recovery, add its line to
 //! [`SCHEMES`]; a variant of one, its line to [`VARIANTS`]. Every congestion control of the registry is a modifier
-//! already, and TCP has a registry of its own; every transport of messages is a scheme already. With other schemes, "+eqds" sends their packets
-//! through its tunnels.
+//! already, and TCP has a registry of its own; every transport of messages is a scheme already. With other schemes,
+//! "+eqds" sends their packets through its tunnels.
 
 mod table;
 
@@ -181,8 +181,8 @@ impl Preset {
         sets
     }
 
-    /// Returns the settings of switches and NICs that EQDS or a transport of messages needs: trimming, or control packets
-    /// above the priorities that it gives to data.
+    /// Returns the settings of switches and NICs that EQDS or a transport of messages needs: trimming, or control
+    /// packets above the priorities that it gives to data.
     fn around_messages(&self, base: &Table) -> Vec<(&'static str, Value)> {
         let Engine::Messages(name) = self.engine() else { return self.trimming(base) };
         let Some(messages) = EndpointConfig::all().find(|messages| messages.name() == name) else { return Vec::new() };

@@ -83,9 +83,9 @@ impl ConnectionManager {
         }
     }
 
-    /// Sets the loss recovery ([`Scheme::wire_id`](selvedge_transport::Scheme::wire_id)) that REQ and REP name as preferred from now on,
-    /// in bits that the standard reserves and standard peers ignore, for the negotiation of IRN, section 7. `None`, the
-    /// initial setting, names none.
+    /// Sets the loss recovery ([`Scheme::wire_id`](selvedge_transport::Scheme::wire_id)) that REQ and REP name as
+    /// preferred from now on, in bits that the standard reserves and standard peers ignore, for the negotiation of IRN,
+    /// section 7. `None`, the initial setting, names none.
     pub fn prefer(&mut self, scheme: Option<u8>) {
         self.scheme = scheme.unwrap_or(0);
     }

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use selvedge_transport::endpoint::{Completion, Handled, NicStats};
 use selvedge_transport::{Cx, DataVerdict, FeedbackDue, Receiver};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
-use selvedge_wire::{Ack, AckKind, Data, Ecn, HoleNack, Packet, Repr};
+use selvedge_wire::{Ack, AckKind, Control, Data, Ecn, HoleNack, Packet, Repr};
 
 use super::answers::Answers;
 use super::{Nic, NicParams, RdmaParams, find};
@@ -20,11 +20,7 @@ impl Nic {
             Repr::Ack(ack) => self.on_ack(cx, params, packet, ack),
             Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
             Repr::Cnp => self.on_cnp(cx, packet),
-            Repr::Control(control) => {
-                let to =
-                    if control.to_receiver { self.by_peer.get((packet.src, packet.qp)) } else { Some(packet.slot) };
-                self.on_message(cx, params, packet, to)
-            }
+            Repr::Control(control) => self.on_control(cx, params, packet, control),
             // The network handles these packets before they get here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
             Repr::Tcp(tcp) => self.on_tcp(cx, packet, tcp),
@@ -47,6 +43,13 @@ impl Nic {
         let most = limits.packets.min(state.missing.checked_sub(1)?);
         let before = limits.before;
         Some(Incoming { from, expected, most, before, count: 0, payload: 0, state, stats: &mut self.stats })
+    }
+
+    /// Handles a control packet of a transport of messages.
+    #[inline(never)]
+    fn on_control(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, control: &Control) -> Handled {
+        let to = if control.to_receiver { self.by_peer.get((packet.src, packet.qp)) } else { Some(packet.slot) };
+        self.on_message(cx, params, packet, to)
     }
 
     #[inline(never)]

@@ -77,6 +77,7 @@ pub struct NicParams {
 
 /// Transport of a NIC's flows.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one for all NICs of a fabric")]
 pub enum FlowParams {
     /// RDMA queue pairs, with one message each.
     Rdma(RdmaParams),
@@ -453,10 +454,9 @@ impl Nic {
 
     /// Returns what packets touch of the queue pair that sends after `others` others, for drivers that prefetch it.
     #[inline]
-    pub fn state_to_send(&self, others: usize) -> PrefetchRange {
-        let slot = self.ready.get(others).map(|&slot| slot as usize).filter(|&slot| slot < self.senders.len());
-        let bytes = self.busy_sender as usize;
-        slot.map_or(PrefetchRange::EMPTY, |slot| PrefetchRange::of_entry(&self.senders, slot, bytes))
+    pub fn state_to_send(&self, others: usize) -> Option<PrefetchRange> {
+        let place = self.senders.get(*self.ready.get(others)? as usize)?;
+        Some(PrefetchRange::beginning_of(place, self.busy_sender as usize))
     }
 
     /// Returns all state behind the NIC itself, for drivers that prefetch it. Where that is little, drivers need not

@@ -20,6 +20,7 @@ use super::table::TransportTable;
 /// Engines at both ends of every flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "TransportTable", into = "TransportTable")]
+#[allow(clippy::large_enum_variant, reason = "settings are few")]
 pub enum TransportConfig {
     /// RDMA queue pairs.
     Rdma(RdmaConfig),

@@ -1,8 +1,8 @@
 //! Memory of inboxes: where messages lie until they are read.
 //!
-//! Every hop writes a message, half a cache line in the simulator, and reads it a window later, which is much of the memory traffic
-//! of a busy fabric. Inboxes lie in blocks that are cut from large pieces ([`pages`]); the blocks that were read last
-//! are given out first, so that what is written next is still in the cache.
+//! Every hop writes a message, half a cache line in the simulator, and reads it a window later, which is much of the
+//! memory traffic of a busy fabric. Inboxes lie in blocks that are cut from large pieces ([`pages`]); the blocks that
+//! were read last are given out first, so that what is written next is still in the cache.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::calendar::Calendar;
 use super::rounds::WindowSlice;
 
-/// What nodes send each other: a plain value that waits in an inbox for the window of its arrival.
+/// Message between nodes: a plain value that waits in an inbox for the window of its arrival.
 pub(crate) trait Message: Copy {
     /// Returns the time of arrival, in picoseconds after the beginning of the window of its arrival.
     fn at(&self) -> u32;
@@ -15,7 +15,7 @@ pub(crate) trait Message: Copy {
     fn set_arrival(&mut self, at: u32, port: u16);
 }
 
-/// What a partition has for another one at the end of a window.
+/// Outbox of a partition for another one, at the end of a window.
 pub(crate) trait Exchange: Default + Send {
     /// Moves everything that `other` holds to the end.
     fn append(&mut self, other: &mut Self);
@@ -25,9 +25,9 @@ pub(crate) trait Exchange: Default + Send {
 
 /// The nodes of one partition, numbered from 0, with their calendar.
 ///
-/// The kernel visits each node at most once in a window, except where a window is cut short, in an order that changes no
-/// result: a visited node takes its [inbox](Calendar::take_inbox), handles everything before the limit in the order of
-/// its own, sends messages through the calendar, and [leaves](Nodes::leave).
+/// The kernel visits each node at most once in a window, except where a window is cut short, in an order that changes
+/// no result: a visited node takes its [inbox](Calendar::take_inbox), handles everything before the limit in the order
+/// of its own, sends messages through the calendar, and [leaves](Nodes::leave).
 pub(crate) trait Nodes: Send {
     /// Messages between nodes.
     type Message: Message;
@@ -41,8 +41,8 @@ pub(crate) trait Nodes: Send {
     /// Handles the beginning of a part of a window, in picoseconds: everything before it has happened, and nothing from
     /// its end on may happen. What begins by itself in this part, without a message, is booked for it here.
     fn enter(&mut self, part: Range<u64>);
-    /// Prefetches what the visits of the next nodes behind `nodes[at]` need. For `at` below zero (wrapped around), those
-    /// before the first visit.
+    /// Prefetches what the visits of the next nodes behind `nodes[at]` need. For `at` below zero (wrapped around),
+    /// those before the first visit.
     fn prepare(&mut self, nodes: &[u32], at: usize);
     /// Visits `node`, which handles all its events before `limit`, in picoseconds.
     fn visit(&mut self, node: u32, limit: u64);

@@ -47,7 +47,7 @@ impl Default for Parallel {
     }
 }
 
-/// What happens between windows, on one thread with access to all partitions.
+/// Part of a run between windows, on one thread with access to all partitions.
 pub(crate) trait Conductor {
     /// Returns the next round: which window comes next, and how far it goes; `None` when the run is over.
     fn between_windows(&mut self) -> Option<Round>;

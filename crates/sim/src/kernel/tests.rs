@@ -39,8 +39,8 @@ const NODES: u32 = 23;
 /// Time after which nodes send nothing, in picoseconds.
 const END: u64 = 200_000;
 
-/// Returns what a node does with a message that arrives at `time`: the node's new digest, and the messages that it sends
-/// with their destinations and times of arrival.
+/// Returns what a node does with a message that arrives at `time`: the node's new digest, and the messages that it
+/// sends with their destinations and times of arrival.
 fn act(node: u32, digest: u64, time: u64, number: u32) -> (u64, Vec<(u32, u64, u32)>) {
     let digest = mix64(digest ^ mix64(time) ^ u64::from(number) << 1);
     let draw = mix64(u64::from(node) << 40 ^ time << 8 ^ u64::from(number));

@@ -437,7 +437,9 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (state, port) = (&mut self.edge.hosts[host], &mut self.net.egress[at]);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { port.busy_until.as_ps() } else { NEVER };
-        state.nic.state_to_send(AHEAD - 1).prefetch();
+        if let Some(soon) = state.nic.state_to_send(AHEAD - 1) {
+            soon.prefetch();
+        }
     }
 
     /// Sends the packet in `slot`, of `frame` bytes, through the free port `at` of a host.

@@ -156,7 +156,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
                 for packet in inbox() {
                     nic().state_behind(self.edge.pool.first(packet.slot).0).prefetch();
                 }
-                (0..AHEAD).for_each(|others| nic().state_to_send(others).prefetch());
+                (0..AHEAD).filter_map(|others| nic().state_to_send(others)).for_each(PrefetchRange::prefetch);
             }
             _ => {}
         }

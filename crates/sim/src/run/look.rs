@@ -9,8 +9,8 @@
 //!    is sent waits for acknowledgements at this moment, so the sum over many looks is the time that acknowledgements
 //!    took.
 //! 3. *Sides.* Nodes of the side that ran last are ahead of the others by a step
-//!    ([`WindowSchedule`](crate::kernel::schedule::WindowSchedule)). Every packet is in one place all the same, and the state
-//!    of a node is read as of its own time.
+//!    ([`WindowSchedule`](crate::kernel::schedule::WindowSchedule)). Every packet is in one place all the same, and the
+//!    state of a node is read as of its own time.
 
 use std::ops::Deref;
 

@@ -189,8 +189,8 @@ pub trait Tuning {
     fn reads_acks(&self) -> bool {
         false
     }
-    /// Returns the longest pause between two packets of `frame` bytes that the algorithm may ask for, where a round trip
-    /// takes `round`; with resolved settings.
+    /// Returns the longest pause between two packets of `frame` bytes that the algorithm may ask for, where a round
+    /// trip takes `round`; with resolved settings.
     fn slowest_pace(&self, frame: Bytes, round: Duration) -> Duration {
         let _ = (frame, round);
         Duration::ZERO

@@ -1,16 +1,16 @@
 //! Transports of messages as one host sees them: the contract between a transport and its NIC.
 //!
 //! ```text
-//!     open_sender, open_receiver ──┐                  ┌─> Outbox: control packets, entries with data to send, deadlines
+//!     open_sender, open_receiver ──┐                  ┌─> Outbox: control packets, turns at the link, deadlines
 //!     handle_packet ───────────────┼──> Endpoint  ────┤
 //!     handle_timeout ──────────────┘                  └─> Handled: messages that are complete
 //!     poll_transmit  (an entry's turn at the link) ─────> the next data packet
 //! ```
 //!
-//! An endpoint is everything of a transport on one host. Its flows are named by small numbers of its own, its *entries*:
-//! the NIC lets entries take turns at the link, and keeps their deadlines. A transport is a folder with its settings
-//! (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in the registry
-//! at the end of this file. A transport of one's own needs neither: see [`own`].
+//! An endpoint is everything of a transport on one host. Its flows are named by small numbers of its own, its
+//! *entries*: the NIC lets entries take turns at the link, and keeps their deadlines. A transport is a folder with its
+//! settings (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in
+//! the registry at the end of this file. A transport of one's own needs neither: see [`own`].
 
 mod outbox;
 pub mod own;

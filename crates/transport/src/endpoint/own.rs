@@ -18,8 +18,8 @@ pub trait OwnTransport: fmt::Debug + Sync {
     fn name(&self) -> &'static str;
     /// Creates the state of a host on `fabric`.
     fn endpoint(&self, fabric: &Fabric) -> Box<dyn Endpoint + Send>;
-    /// Returns the longest time after which a sender or receiver acts on a loss. A run in which nothing arrives for much
-    /// longer counts as stalled.
+    /// Returns the longest time after which a sender or receiver acts on a loss. A run in which nothing arrives for
+    /// much longer counts as stalled.
     fn longest_timeout(&self, fabric: &Fabric) -> Duration;
     /// Returns whether the transport needs trimming ([`EndpointSettings::needs_trimming`]).
     fn needs_trimming(&self) -> bool {

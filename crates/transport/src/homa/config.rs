@@ -18,9 +18,9 @@ pub struct HomaConfig {
     pub rtt_bytes: Setting<Bytes>,
     /// Priorities of data, from 0 on, 1 to 7. The paper uses 8; this simulator has 7. Default: 7.
     pub priorities: u8,
-    /// Priorities of unscheduled packets, the highest ones: 1 to `priorities`. Without it, receivers choose by the share
-    /// of unscheduled bytes in what arrives (section 3.4), and begin with half of all. If all priorities are those of
-    /// unscheduled packets, scheduled ones share the lowest.
+    /// Priorities of unscheduled packets, the highest ones: 1 to `priorities`. Without it, receivers choose by the
+    /// share of unscheduled bytes in what arrives (section 3.4), and begin with half of all. If all priorities are
+    /// those of unscheduled packets, scheduled ones share the lowest.
     #[cfg_attr(feature = "config", serde(skip_serializing_if = "Option::is_none"))]
     pub unscheduled_priorities: Option<u8>,
     /// Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section 3.5). Without it, as

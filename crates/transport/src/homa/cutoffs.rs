@@ -55,8 +55,8 @@ impl Cutoffs {
     }
 }
 
-/// Returns the code of a size: 8 codes for each doubling, so that a code stands for sizes within an eighth of each other.
-/// Larger sizes have larger codes, or equal ones.
+/// Returns the code of a size: 8 codes for each doubling, so that a code stands for sizes within an eighth of each
+/// other. Larger sizes have larger codes, or equal ones.
 fn code(size: Bytes) -> u8 {
     let size = size.get().max(1);
     let exponent = size.ilog2();

@@ -1,7 +1,8 @@
 //! Homa on one host: what it sends, shortest rest first, and what it grants.
 //!
 //! Design notes.
-//! 1. *One turn.* The NIC sees one entry for all messages of the host ([`Outbox::HOST`]): the sender chooses among them.
+//! 1. *One turn.* The NIC sees one entry for all messages of the host ([`Outbox::HOST`]): the sender chooses among
+//!    them.
 //! 2. *Packets, not bytes.* Grants count packets from a message's beginning on.
 //! 3. *Order.* Of equal rests, the message that was opened earlier in the host's numbering comes first.
 

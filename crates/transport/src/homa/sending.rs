@@ -121,8 +121,9 @@ impl Sending {
         !self.again.is_empty()
     }
 
-    /// Returns the time at which the first packet is to be repeated, if nothing comes before: while the receiver may not
-    /// know of the message, or its acknowledgement may be lost. Otherwise missing packets are the receiver's concern.
+    /// Returns the time at which the first packet is to be repeated, if nothing comes before: while the receiver may
+    /// not know of the message, or its acknowledgement may be lost. Otherwise missing packets are the receiver's
+    /// concern.
     pub(super) fn deadline(&self, interval: Duration) -> Option<Instant> {
         let is_waiting = !self.is_ready() && (!self.is_known || self.sent == self.packets);
         // The receiver's request comes first, if it knows of the message.

@@ -7,6 +7,7 @@ use crate::workspace::Package;
 const LAYERS: &[(&str, u8)] = &[
     ("selvedge-units", 0),
     ("selvedge-memory", 0),
+    ("selvedge-prefetch", 0),
     ("selvedge-wire", 1),
     ("selvedge-telemetry", 1),
     ("selvedge-formats", 1),
