@@ -1451,7 +1451,7 @@ class Homa(Part):
         cutoffs_after: Received messages after which a receiver chooses the priorities of unscheduled packets
             anew, 1 to 1,000,000. The paper's are computed beforehand from the workload. Default: 100.
         overcommitment: Messages to which a receiver grants at a time, each from another host, 1 to 1,024 (section
-            3.5). "auto": as many as there are priorities of scheduled packets at the receiver.
+            3.5). Without it, as many as there are priorities of scheduled packets at the receiver.
         priorities: Priorities of data, from 0 on, 1 to 7. The paper uses 8; this simulator has 7. Default: 7.
         resend_interval: Silence after which a receiver asks for missing packets, and a sender without any answer
             repeats its first one. "auto": five times the maximum round-trip time with one congested link. The
@@ -1459,9 +1459,9 @@ class Homa(Part):
         rtt_bytes: Bytes on the wire of a message that are sent without a grant, and that grants keep under way
             (RTTbytes, section 3.2). Rounded up to whole packets. "auto": those with which a host fills the
             longest empty path.
-        unscheduled_priorities: Priorities of unscheduled packets, the highest ones: 1 to `priorities`. "auto":
-            receivers choose by the share of unscheduled bytes in what arrives (section 3.4); half of all before
-            anything has arrived. If all priorities are unscheduled packets', scheduled ones share the lowest.
+        unscheduled_priorities: Priorities of unscheduled packets, the highest ones: 1 to `priorities`. Without
+            it, receivers choose by the share of unscheduled bytes in what arrives (section 3.4), and begin with
+            half of all. If all priorities are those of unscheduled packets, scheduled ones share the lowest.
     """
 
     _path = 'transport.homa'
@@ -1479,11 +1479,11 @@ class Homa(Part):
         self,
         *,
         cutoffs_after: int | None = None,
-        overcommitment: Literal["auto", "off"] | int | None = None,
+        overcommitment: int | None = None,
         priorities: int | None = None,
         resend_interval: str | None = None,
         rtt_bytes: str | None = None,
-        unscheduled_priorities: Literal["auto", "off"] | int | None = None,
+        unscheduled_priorities: int | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(

@@ -339,7 +339,7 @@ registry! {
     algorithms {
         /// NDP: receivers pull, switches trim, packets spread over paths (SIGCOMM'17).
         "ndp" => Ndp(ndp),
-        /// Homa: receivers grant, and choose the priorities of packets; shortest messages first (SIGCOMM'18).
+        /// Homa: receivers grant and choose priorities, shortest first (SIGCOMM'18).
         "homa" => Homa(homa),
     }    own [Own own]
 }
