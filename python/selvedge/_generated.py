@@ -1456,6 +1456,8 @@ class Homa(Part):
         resend_interval: Silence after which a receiver asks for missing packets, and a sender without any answer
             repeats its first one. "auto": five times the maximum round-trip time with one congested link. The
             paper has "a few milliseconds".
+        resend_ranges: Ranges of missing packets that a receiver asks for after a silence, 1 to 1,024. The paper
+            asks for the first (section 3.7), draft-ousterhout-tsvwg-homa-00 for all. Default: 64.
         rtt_bytes: Bytes on the wire of a message that are sent without a grant, and that grants keep under way
             (RTTbytes, section 3.2). Rounded up to whole packets. "auto": those with which a host fills the
             longest empty path.
@@ -1471,6 +1473,7 @@ class Homa(Part):
         'overcommitment': ('overcommitment', ''),
         'priorities': ('priorities', ''),
         'resend_interval': ('resend-interval', ''),
+        'resend_ranges': ('resend-ranges', ''),
         'rtt_bytes': ('rtt-bytes', ''),
         'unscheduled_priorities': ('unscheduled-priorities', ''),
     }
@@ -1482,6 +1485,7 @@ class Homa(Part):
         overcommitment: int | None = None,
         priorities: int | None = None,
         resend_interval: str | None = None,
+        resend_ranges: int | None = None,
         rtt_bytes: str | None = None,
         unscheduled_priorities: int | None = None,
     ) -> None:
@@ -1491,6 +1495,7 @@ class Homa(Part):
             overcommitment=overcommitment,
             priorities=priorities,
             resend_interval=resend_interval,
+            resend_ranges=resend_ranges,
             rtt_bytes=rtt_bytes,
             unscheduled_priorities=unscheduled_priorities,
         )

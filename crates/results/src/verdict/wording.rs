@@ -187,7 +187,10 @@ fn title(name: &str) -> String {
         | "bbr" => name.to_uppercase(),
         "none" | "fixed" => name.into(),
         // Names as of people and places: Homa, Vegas.
-        other => other[..1].to_uppercase() + &other[1..],
+        other => {
+            let mut letters = other.chars();
+            letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+        }
     }
 }
 

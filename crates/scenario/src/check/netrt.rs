@@ -14,8 +14,9 @@ pub(super) fn check(scenario: &Scenario, warnings: &mut Vec<Finding>) -> Result<
     let transport = &scenario.transport;
     if let Some(messages) = transport.messages().filter(|_| netrt.enabled) {
         let message = format!(
-            "NetRT's switches would take {}'s packets for those of queue pairs, and ask for each that is overtaken; give false",
-            messages.name().to_uppercase()
+            "NetRT's switches would take packets of \"{}\" for those of queue pairs, and ask for each that is overtaken; \
+             give false",
+            messages.name()
         );
         return Err(Finding::new("switch.netrt.enabled", message));
     }

@@ -125,7 +125,7 @@ fn check_own_priorities(scenario: &Scenario, messages: &EndpointConfig) -> Resul
     let (name, ack_class) = (messages.name(), scenario.nic.ack_class);
     if ack_class < highest {
         let message = format!(
-            "control packets (priority {ack_class}) wait behind data, to which {name} gives priorities up to {highest}; \
+            "control packets (priority {ack_class}) wait behind data, to which \"{name}\" gives priorities up to {highest}; \
              give {highest} or more"
         );
         return Err(Finding::new("nic.ack-class", message));

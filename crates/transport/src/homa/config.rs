@@ -33,6 +33,9 @@ pub struct HomaConfig {
     /// Silence after which a receiver asks for missing packets, and a sender without any answer repeats its first one.
     /// "auto": five times the maximum round-trip time with one congested link. The paper has "a few milliseconds".
     pub resend_interval: Setting<Duration>,
+    /// Ranges of missing packets that a receiver asks for after a silence, 1 to 1,024. The paper asks for the first
+    /// (section 3.7), draft-ousterhout-tsvwg-homa-00 for all. Default: 64.
+    pub resend_ranges: u16,
 }
 
 impl Default for HomaConfig {
@@ -44,6 +47,7 @@ impl Default for HomaConfig {
             overcommitment: None,
             cutoffs_after: 100,
             resend_interval: Setting::Auto,
+            resend_ranges: 64,
         }
     }
 }
@@ -86,6 +90,9 @@ impl EndpointSettings for HomaConfig {
         }
         if !(1..=1_000_000).contains(&self.cutoffs_after) {
             return wrong("cutoffs-after", format!("{} is out of range: give 1 to 1000000", self.cutoffs_after));
+        }
+        if !(1..=1_024).contains(&self.resend_ranges) {
+            return wrong("resend-ranges", format!("{} is out of range: give 1 to 1024", self.resend_ranges));
         }
         check_timeout("resend-interval", resolved(self.resend_interval, "resend-interval").unwrap_or_default())
     }

@@ -237,16 +237,18 @@ impl Host {
             self.watched.remove(&(at, entry));
             let Some(receiving) = self.receivers.get_mut(entry) else { continue };
             let due = receiving.busy.saturating_add(self.config.interval());
-            match receiving.first_gap().zip(receiving.newest) {
+            match receiving.newest.filter(|_| receiving.count < receiving.granted) {
                 None => receiving.is_watched = false,
                 Some(_) if due > cx.now() => _ = self.watched.insert((due, entry)),
-                Some(((first, count), newest)) => {
+                Some(newest) => {
                     receiving.busy = cx.now();
                     let again = cx.now().saturating_add(self.config.interval());
                     self.watched.insert((again, entry));
-                    let words = [first as u32, count as u32, 0];
                     cx.stats.timeouts += 1;
-                    cx.answer(&newest, Repr::Control(Control { label: RESEND, to_receiver: false, words }));
+                    for (first, count) in receiving.gaps(usize::from(self.config.resend_ranges)) {
+                        let words = [first as u32, count as u32, 0];
+                        cx.answer(&newest, Repr::Control(Control { label: RESEND, to_receiver: false, words }));
+                    }
                 }
             }
         }

@@ -67,11 +67,16 @@ impl Receiving {
         self.expected.index()
     }
 
-    /// Returns the first run of packets that may have been sent and have not arrived: its beginning and its length.
-    pub(super) fn first_gap(&self) -> Option<(u64, u64)> {
-        let first = self.expected();
-        let end = (first..self.granted).find(|&packet| self.has(packet)).unwrap_or(self.granted);
-        (first < end).then_some((first, end - first))
+    /// Returns the first `most` runs of packets that may have been sent and have not arrived: beginning and length of
+    /// each.
+    pub(super) fn gaps(&self, most: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut from = self.expected();
+        let next = move || {
+            let first = (from..self.granted).find(|&packet| !self.has(packet))?;
+            from = (first..self.granted).find(|&packet| self.has(packet)).unwrap_or(self.granted);
+            Some((first, from - first))
+        };
+        core::iter::from_fn(next).take(most)
     }
 
     fn has(&self, packet: u64) -> bool {
