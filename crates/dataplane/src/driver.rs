@@ -92,8 +92,8 @@ pub fn send<R: Recovery, C: Congestion>(
         let Ok((Datagram { qp, sent_at, body }, _)) = Datagram::parse(&buffer[..length]) else { continue };
         let mut cx = Cx::at(clock.now());
         match body {
-            Body::Ack(ack) if qp == outgoing.qp => sender.on_ack(&mut cx, &mut pools, &ack, sent_at),
-            Body::HoleNack(nack) if qp == outgoing.qp => sender.on_hole_nack(&mut cx, &mut pools, &nack, sent_at),
+            Body::Ack(ack) if qp == outgoing.qp => sender.handle_ack(&mut cx, &mut pools, &ack, sent_at),
+            Body::HoleNack(nack) if qp == outgoing.qp => sender.handle_hole_nack(&mut cx, &mut pools, &nack, sent_at),
             Body::Ack(_) | Body::HoleNack(_) | Body::Data(_) | Body::Cnp => {}
         }
     }
@@ -128,7 +128,7 @@ pub fn receive<A: RecoveryReceiver>(
             continue;
         }
         let before = receiver.expected();
-        let reply = receiver.on_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
+        let reply = receiver.handle_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
         match reply.verdict {
             DataVerdict::Accepted(seq) => (incoming.place)(seq, payload),
             DataVerdict::Buffered(seq) => {

@@ -34,7 +34,7 @@ impl Nic {
             }
             Repr::Ack(_) | Repr::HoleNack(_) => {
                 if let Some(state) = self.sender_at(packet.slot, packet.qp) {
-                    state.sender.on_telemetry(now, path);
+                    state.sender.handle_telemetry(now, path);
                     self.refresh(packet.slot, now);
                 }
             }

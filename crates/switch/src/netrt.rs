@@ -179,7 +179,7 @@ impl Switches {
             first: data.psn,
             psns: data.psns,
         };
-        src.on_data(self.now, data.flow, data.psn, &passing, &mut freed);
+        src.handle_data(self.now, data.flow, data.psn, &passing, &mut freed);
     }
 
     /// Passes a packet to the destination ToR's engine; returns whether it goes on like any other.
@@ -222,7 +222,7 @@ impl Switches {
         // Queue pairs begin at 0, as the ToR has seen when they were set up; one far beyond that was forgotten since.
         let first = if psn.get() <= WINDOW { Psn::new(0) } else { psn };
         let passing = Passing { handle: descriptor, bytes, class, port: descriptor.exit, room, first, psns };
-        match tor.dst.on_data(self.now, flow, psn, passing, is_copy) {
+        match tor.dst.handle_data(self.now, flow, psn, passing, is_copy) {
             ForwardingDecision::Forward => self.send_to_host(env, switch, at, &descriptor, admission),
             ForwardingDecision::Held if admission != Admission::Line => self.hold(switch, at, u64::from(bytes), class),
             ForwardingDecision::Held => {}
@@ -290,7 +290,7 @@ impl Switches {
             Message::Request(request) => {
                 // The message comes from the flow's receiver.
                 let flow = Flow { src: from.dst, dst: from.src, qp: from.qp };
-                if let Some(psn) = tor.src.on_request(self.now, flow, descriptor.exit, &request) {
+                if let Some(psn) = tor.src.handle_request(self.now, flow, descriptor.exit, &request) {
                     self.send_message(env, switch, flow, Message::Unfulfilled(psn));
                 }
             }

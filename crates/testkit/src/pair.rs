@@ -169,7 +169,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
     fn turn(&mut self) {
         let mut cx = Cx::at(self.now);
         while let Some(((data, seq), sent_at)) = self.data.arrive(self.now) {
-            let reply = self.receiver.on_data(&mut cx, &mut self.chips.1, &data, false);
+            let reply = self.receiver.handle_data(&mut cx, &mut self.chips.1, &data, false);
             match reply.verdict {
                 DataVerdict::Accepted(accepted) => {
                     assert_eq!(accepted, seq, "the receiver takes a packet for another");
@@ -198,8 +198,8 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
         }
         while let Some((ack, sent_at)) = self.acks.arrive(self.now) {
             match ack {
-                Body::Ack(ack) => self.sender.on_ack(&mut cx, &mut self.chips.0, &ack, sent_at),
-                Body::HoleNack(nack) => self.sender.on_hole_nack(&mut cx, &mut self.chips.0, &nack, sent_at),
+                Body::Ack(ack) => self.sender.handle_ack(&mut cx, &mut self.chips.0, &ack, sent_at),
+                Body::HoleNack(nack) => self.sender.handle_hole_nack(&mut cx, &mut self.chips.0, &nack, sent_at),
                 Body::Data(_) | Body::Cnp => unreachable!("a receiver acknowledges"),
             }
             assert!(self.sender.acked() <= self.receiver.expected(), "acknowledged before it arrived");

@@ -42,7 +42,7 @@ fn data(seq: u64) -> Data {
     Data { psn: Seq::new(seq).to_psn(Psn::new(0)), payload: 1024, last: false, retransmission: false, trimmed: false }
 }
 
-/// `poll_transmit`, `on_ack`, `poll_timeout` per packet; 32 in flight; a random flow each time.
+/// `poll_transmit`, `handle_ack`, `poll_timeout` per packet; 32 in flight; a random flow each time.
 #[divan::bench(args = RecoveryConfig::NAMES)]
 fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
     bencher
@@ -67,7 +67,7 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
                 acked[flow] += 1;
                 let expected = Psn::new(acked[flow]);
                 let ack = Ack { kind: AckKind::Ack, ecn_echo: false, expected, sack: expected, msn: 0 };
-                senders[flow].on_ack(&mut cx, pools, &ack, now);
+                senders[flow].handle_ack(&mut cx, pools, &ack, now);
                 black_box(senders[flow].poll_transmit(&mut cx, pools, |_| Transfer::FRAME));
                 black_box(senders[flow].poll_timeout());
             }
@@ -110,7 +110,7 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
                     },
                 );
                 if has_telemetry {
-                    flow.on_telemetry(black_box(&path));
+                    flow.handle_telemetry(black_box(&path));
                 }
                 if packet % 64 == 0 {
                     flow.on_signal(&mut cx, Signal::Cnp);
@@ -118,7 +118,7 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
                     flow.on_signal(&mut cx, Signal::Lost);
                 }
                 if flow.deadline() <= now {
-                    flow.on_timeout(&mut cx);
+                    flow.handle_timeout(&mut cx);
                 }
                 if black_box(flow.rate()) != Rate::MAX {
                     flow.on_signal(&mut cx, Signal::Sent { bytes: Transfer::FRAME });
@@ -198,7 +198,7 @@ fn melo_bits_pool(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
-            black_box(receivers[*flow].on_data(&mut cx, pools, data, false));
+            black_box(receivers[*flow].handle_data(&mut cx, pools, data, false));
         }
         assert_eq!((pools.exhausted, pools.middle), (0, 0), "everything fits");
     });
@@ -222,7 +222,7 @@ fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
-            black_box(receivers[*flow].on_data(&mut cx, pools, data, false));
+            black_box(receivers[*flow].handle_data(&mut cx, pools, data, false));
         }
     });
 }

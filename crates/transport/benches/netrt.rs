@@ -64,7 +64,7 @@ fn source(bencher: Bencher<'_, '_>) {
         let mut now = Instant::ZERO;
         for &(of, psn) in &packets {
             now += APART;
-            tor.on_data(now, flow(of), Psn::new(psn), &passing(of, psn), &mut |_| ());
+            tor.handle_data(now, flow(of), Psn::new(psn), &passing(of, psn), &mut |_| ());
             black_box(tor.poll_timeout());
         }
     });
@@ -79,7 +79,7 @@ fn destination_in_order(bencher: Bencher<'_, '_>) {
         let mut now = Instant::ZERO;
         for &(of, psn) in &packets {
             now += APART;
-            black_box(tor.on_data(now, flow(of), Psn::new(psn), passing(of, psn), false));
+            black_box(tor.handle_data(now, flow(of), Psn::new(psn), passing(of, psn), false));
             black_box(tor.poll_output());
             black_box(tor.poll_timeout());
         }
@@ -105,7 +105,7 @@ fn destination_with_loss(bencher: Bencher<'_, '_>) {
         let mut released = 0;
         for &(of, psn, is_copy) in &packets {
             now += APART;
-            let verdict = tor.on_data(now, flow(of), Psn::new(psn), passing(of, psn), is_copy);
+            let verdict = tor.handle_data(now, flow(of), Psn::new(psn), passing(of, psn), is_copy);
             assert!(verdict != ForwardingDecision::Drop);
             while let Some(output) = tor.poll_output() {
                 released += u32::from(matches!(output, Tracked::Release(_)));

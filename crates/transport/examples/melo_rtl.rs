@@ -107,7 +107,7 @@ fn answer(
     pools: &mut SharedPools,
 ) -> io::Result<()> {
     let data = Data { psn: Psn::new(psn), payload: 0, last: false, retransmission: false, trimmed: false };
-    let reply = receiver.on_data(&mut Cx::at(Instant::ZERO), pools, &data, false);
+    let reply = receiver.handle_data(&mut Cx::at(Instant::ZERO), pools, &data, false);
     let verdict = match reply.verdict {
         DataVerdict::Accepted(_) => 0,
         DataVerdict::Released { .. } => 1,

@@ -140,7 +140,7 @@ impl Bench {
             let psn = connection.data.remove(at)?;
             let psn = Psn::new(psn as u32);
             let data = Data { psn, payload: 0, last: false, retransmission: false, trimmed: false };
-            let reply = connection.receiver.on_data(&mut Cx::at(Instant::ZERO), receiving, &data, false);
+            let reply = connection.receiver.handle_data(&mut Cx::at(Instant::ZERO), receiving, &data, false);
             let holes = connection.receiver.holes().unwrap_or_default();
             if let Some(ack) = reply.ack.filter(|_| rng.below(50) > 0) {
                 connection.reports.push_back(Report { ack, holes });
@@ -181,9 +181,9 @@ impl Bench {
                 let heard = ParsedAck { kind: ack.kind, expected, sack, rtt: Duration::ZERO };
                 if ack.kind == AckKind::Nack {
                     let holes = holes.map(|hole| hole.packets(expected, Psn::new(0)));
-                    loss = sender.on_holes(cx, sending, heard, &holes).loss;
+                    loss = sender.handle_holes(cx, sending, heard, &holes).loss;
                 } else {
-                    sender.on_ack(cx, sending, heard);
+                    sender.handle_ack(cx, sending, heard);
                 }
             }
             Event::Free => {
@@ -198,7 +198,7 @@ impl Bench {
             }
             Event::Timeout => {
                 write!(out, "{qp} 3 0 0 0 0 0 0 0 0")?;
-                sender.on_timeout(cx, sending);
+                sender.handle_timeout(cx, sending);
             }
         }
         let (psn, again) = sent.map_or((0, false), |segment| (segment.seq.index(), segment.retransmission));

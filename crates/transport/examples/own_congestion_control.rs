@@ -71,11 +71,11 @@ fn run(config: &SenderConfig, control: impl Congestion) -> Result<[Duration; 2],
     loop {
         let mut cx = Cx::at(now);
         while let Some((_, packet, sent_at)) = due(&mut data, now) {
-            let reply = receiver.on_data(&mut cx, &mut receiving, &packet, false);
+            let reply = receiver.handle_data(&mut cx, &mut receiving, &packet, false);
             acks.extend(reply.ack.map(|ack| (now + DELAY, ack, sent_at)));
         }
         while let Some((_, ack, sent_at)) = due(&mut acks, now) {
-            sender.on_ack(&mut cx, &mut sending, &ack, sent_at);
+            sender.handle_ack(&mut cx, &mut sending, &ack, sent_at);
         }
         if sender.is_done() {
             break;

@@ -69,9 +69,9 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
                     .collect();
                 assert_eq!(sent.join(" "), expected, "{place}");
             }
-            Say::Ack(expected) => sender.on_ack(&mut cx, &mut pools, &ack(AckKind::Ack, expected, 0), sent_at),
+            Say::Ack(expected) => sender.handle_ack(&mut cx, &mut pools, &ack(AckKind::Ack, expected, 0), sent_at),
             Say::Nack(expected, sack) => {
-                sender.on_ack(&mut cx, &mut pools, &ack(AckKind::Nack, expected, sack), sent_at);
+                sender.handle_ack(&mut cx, &mut pools, &ack(AckKind::Nack, expected, sack), sent_at);
             }
             Say::Echo(us) => echoed = Some(Instant::ZERO + Duration::from_us(us)),
             Say::Holes(expected, holes) => {
@@ -80,7 +80,7 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
                     *place = Hole { start: Seq::new(start).to_psn(first).get() as u16, length };
                 }
                 let nack = HoleNack { behind: 0, ..ack(AckKind::Nack, expected, 0).with_holes(list) };
-                sender.on_hole_nack(&mut cx, &mut pools, &nack, now);
+                sender.handle_hole_nack(&mut cx, &mut pools, &nack, now);
             }
             Say::Wake => sender.handle_timeout(&mut cx, &mut pools),
             Say::Waits(until) => {
@@ -119,7 +119,7 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };
-        let reply = receiver.on_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut pools, &data, true);
+        let reply = receiver.handle_data(&mut Cx::at(Instant::ZERO + Duration::from_us(us)), &mut pools, &data, true);
         let fate = match reply.verdict {
             DataVerdict::Accepted(accepted) => {
                 assert_eq!(accepted, Seq::new(seq));

@@ -57,7 +57,7 @@ impl Feedback {
     ///
     /// The first mark triggers a notification at once; there is at most one notification per interval (DCQCN, section
     /// 3.1, figure 6).
-    pub fn on_data(
+    pub fn handle_data(
         &mut self,
         config: &FeedbackConfig,
         now: Instant,
@@ -103,7 +103,7 @@ mod tests {
         let config = FeedbackConfig::new(&needs, true);
         let mut point = Feedback::default();
         let marked = [(0, false), (3, true), (4, true), (52, true), (53, true), (200, false), (201, true), (250, true)];
-        let told = marked.map(|(us, marked)| point.on_data(&config, at(us), FRAME, marked, false).cnp);
+        let told = marked.map(|(us, marked)| point.handle_data(&config, at(us), FRAME, marked, false).cnp);
         assert_eq!(told, [false, true, false, false, true, false, true, false]);
     }
 
@@ -115,7 +115,7 @@ mod tests {
         let config = FeedbackConfig::new(&needs, false);
         assert!(config.reports_freely());
         let mut point = Feedback::default();
-        let reported = |point: &mut Feedback, last| point.on_data(&config, at(1), FRAME, false, last).report;
+        let reported = |point: &mut Feedback, last| point.handle_data(&config, at(1), FRAME, false, last).report;
         assert_eq!([false; 4].map(|last| reported(&mut point, last)), [None, None, Some(FRAME * 3), None]);
         assert_eq!(reported(&mut point, true), Some(FRAME * 2));
     }
@@ -124,7 +124,7 @@ mod tests {
     fn a_report_may_be_an_acknowledgement() {
         let reports = Reports { every: FRAME, by: ReportBy::SegmentAcks };
         let config = FeedbackConfig::new(&Needs { reports: Some(reports), ..Needs::default() }, false);
-        let told = Feedback::default().on_data(&config, at(1), FRAME, true, false);
+        let told = Feedback::default().handle_data(&config, at(1), FRAME, true, false);
         assert_eq!(told, FeedbackDue { cnp: false, report: None, ack: true });
     }
 }

@@ -58,7 +58,7 @@ impl<R: RecoveryReceiver> Receiver<R> {
     /// `pools` is the state that all receivers of a NIC share, built by
     /// [`Scheme::shared_pools`](crate::Scheme::shared_pools).
     #[inline(always)]
-    pub fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
+    pub fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
         self.recovery.answer(cx, pools, data, marked, self.first_psn)
     }
 
@@ -70,7 +70,7 @@ impl<R: RecoveryReceiver> Receiver<R> {
         (unanswered.packets > 0).then(|| (self.expected().to_psn(self.first_psn), unanswered))
     }
 
-    /// Accepts the next `packets` packets at once like [`Receiver::on_data`], where they are
+    /// Accepts the next `packets` packets at once like [`Receiver::handle_data`], where they are
     /// [unanswered](Receiver::unanswered).
     #[inline(always)]
     pub fn take_unanswered(&mut self, packets: u64) {

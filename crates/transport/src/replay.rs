@@ -119,7 +119,7 @@ impl Responder {
     fn on_arrival(&mut self, opcode: u8, psn: Psn) -> ReceiverLine {
         let before = self.receiver.expected();
         let data = Data { psn, payload: 0, last: false, retransmission: false, trimmed: false };
-        let reply = self.receiver.on_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), &data, false);
+        let reply = self.receiver.handle_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), &data, false);
         let after = self.receiver.expected();
         let mut cqes = 0;
         if let DataVerdict::Accepted(seq) = reply.verdict {

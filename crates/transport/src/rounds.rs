@@ -55,7 +55,7 @@ impl<'a, C: Congestion> Rounds<'a, C> {
     pub(crate) fn until(&mut self, us: u64) {
         while self.control.deadline() <= at(us) {
             let now = self.control.deadline();
-            self.control.on_timeout(&mut Cx::at(now));
+            self.control.handle_timeout(&mut Cx::at(now));
             self.line(now, "timer");
             assert!(self.control.deadline() > now, "a timer that is due stays due");
         }

@@ -220,7 +220,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// Handles an acknowledgement triggered by a packet that left at `sent_at` (the time stamp that the acknowledgement
     /// echoes). An acknowledgement of packets never sent is ignored.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, sent_at: Instant) {
+    pub fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, sent_at: Instant) {
         self.seen = cx.now;
         let heard = self.recovery.process_ack(cx, pools, ack, self.first_psn, sent_at);
         if let Some(outcome) = heard {
@@ -228,12 +228,12 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         }
     }
 
-    /// Handles a NACK that carries holes; otherwise like [`Sender::on_ack`].
-    pub fn on_hole_nack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, nack: &HoleNack, sent_at: Instant) {
+    /// Handles a NACK that carries holes; otherwise like [`Sender::handle_ack`].
+    pub fn handle_hole_nack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, nack: &HoleNack, sent_at: Instant) {
         self.on_nack_and_holes(cx, pools, &nack.without_holes(), nack.holes, sent_at);
     }
     /// Handles a NACK that carries holes and also names the packet that triggered it; otherwise like
-    /// [`Sender::on_ack`].
+    /// [`Sender::handle_ack`].
     pub fn on_nack_and_holes(
         &mut self,
         cx: &mut Cx<'_>,
@@ -245,7 +245,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.seen = cx.now;
         let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
         let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
-        let outcome = self.recovery.on_holes(cx, pools, heard, &holes);
+        let outcome = self.recovery.handle_holes(cx, pools, heard, &holes);
         self.on_outcome(cx, outcome, ack, sent_at);
     }
 
@@ -263,21 +263,21 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Handles a congestion notification packet.
-    pub fn on_cnp(&mut self, cx: &mut Cx<'_>) {
+    pub fn handle_cnp(&mut self, cx: &mut Cx<'_>) {
         self.seen = cx.now;
         self.tell(cx, Signal::Cnp);
     }
 
     /// Handles the telemetry that switches wrote on a packet, returned by an acknowledgement that was handled just
     /// before.
-    pub fn on_telemetry(&mut self, now: Instant, path: &PathRecord) {
-        self.congestion.on_telemetry(path);
+    pub fn handle_telemetry(&mut self, now: Instant, path: &PathRecord) {
+        self.congestion.handle_telemetry(path);
         self.keep_to_limits(now);
     }
 
     /// Handles a report, where the loss recovery has no acknowledgements: `bytes` on the wire have reached the
     /// receiver, the last of them with a packet that left at `sent_at`.
-    pub fn on_report(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant) {
+    pub fn handle_report(&mut self, cx: &mut Cx<'_>, bytes: Bytes, sent_at: Instant) {
         self.seen = cx.now;
         self.on_feedback(cx, bytes, sent_at, false);
     }
@@ -312,21 +312,21 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// Handles the timers that are due at `cx.now`. Early or repeated calls have no effect.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
         self.seen = cx.now;
-        if self.recovery.deadline() <= cx.now && self.recovery.on_timeout(cx, pools) {
+        if self.recovery.deadline() <= cx.now && self.recovery.handle_timeout(cx, pools) {
             self.stats.timeouts += 1;
             self.tell(cx, Signal::TimedOut);
         }
         if self.congestion.deadline() <= cx.now {
-            self.congestion.on_timeout(cx);
+            self.congestion.handle_timeout(cx);
             self.keep_to_limits(cx.now);
         }
     }
 
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted. Congestion control is not told.
-    pub fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
+    pub fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
         self.seen = cx.now;
-        self.recovery.on_not_ready(cx, pools);
+        self.recovery.handle_not_ready(cx, pools);
     }
 
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
@@ -435,7 +435,7 @@ mod tests {
         fn deadline(&self) -> Instant {
             Instant::NEVER
         }
-        fn on_timeout(&mut self, _: &mut Cx<'_>) {}
+        fn handle_timeout(&mut self, _: &mut Cx<'_>) {}
     }
 
     /// A probe that records events.
@@ -470,12 +470,12 @@ mod tests {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
         while sender.poll_transmit(&mut Cx::at(at(0)), &mut SharedPools::default(), |_| FRAME).is_some() {}
-        sender.on_ack(&mut Cx::at(at(24)), &mut SharedPools::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
-        sender.on_ack(&mut Cx::at(at(25)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        sender.handle_ack(&mut Cx::at(at(24)), &mut SharedPools::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
+        sender.handle_ack(&mut Cx::at(at(25)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // No new delivery, and no second loss of one episode.
-        sender.on_ack(&mut Cx::at(at(26)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        sender.handle_ack(&mut Cx::at(at(26)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
         // Packet 3 is counted already.
-        sender.on_ack(&mut Cx::at(at(27)), &mut SharedPools::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
+        sender.handle_ack(&mut Cx::at(at(27)), &mut SharedPools::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
         sender.handle_timeout(&mut Cx::at(at(127)), &mut SharedPools::default());
         let heard = |frames, us, in_flight, marked, acked| Signal::Acked {
             bytes: FRAME * frames,
@@ -485,8 +485,8 @@ mod tests {
             acked: Seq::new(acked),
             sent: Seq::new(5),
         };
-        sender.on_cnp(&mut Cx::at(at(128)));
-        sender.on_report(&mut Cx::at(at(130)), FRAME * 7, at(100));
+        sender.handle_cnp(&mut Cx::at(at(128)));
+        sender.handle_report(&mut Cx::at(at(130)), FRAME * 7, at(100));
         let expected = [
             heard(1, 24, 4, true, 1),
             heard(1, 24, 3, false, 1),
@@ -508,14 +508,14 @@ mod tests {
         let mut cx = Cx { now: at(0), probe: Some(&mut listener) };
         while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
         cx.now = at(24);
-        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
+        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
         while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
-        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
+        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
         cx.now = at(124);
         sender.handle_timeout(&mut cx, &mut SharedPools::default());
         cx.now = at(344);
         sender.handle_timeout(&mut cx, &mut SharedPools::default());
-        sender.on_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
+        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
         let acked = Seq::new(1);
         assert_eq!(
             listener.0,

@@ -59,8 +59,8 @@ proptest! {
         let mut acks: Vec<ParsedAck> = Vec::new();
         let hear = |heard: ParsedAck, engine: &mut irn::Send, model: &mut model::IrnSender| {
             let sack = (heard.kind == AckKind::Nack).then_some(heard.sack);
-            model.on_ack(heard.expected, sack);
-            engine.on_ack(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), heard);
+            model.handle_ack(heard.expected, sack);
+            engine.handle_ack(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), heard);
         };
         for operation in operations {
             match operation {
@@ -76,7 +76,7 @@ proptest! {
                         engine.on_sent(&mut cx, &mut SharedPools::default(), seq);
                         model.on_sent(seq);
                         if lost >> index & 1 == 0 {
-                            let answer = receiver.on_data(seq);
+                            let answer = receiver.handle_data(seq);
                             let expected = receiver.expected();
                             acks.extend(answer.ack.map(|kind| ParsedAck { kind, expected, sack: seq, rtt: Duration::ZERO }));
                         }
@@ -94,8 +94,8 @@ proptest! {
                 }
                 Operation::Timeout => {
                     if engine.sent() > engine.acked() {
-                        while !engine.on_timeout(&mut cx, &mut SharedPools::default()) {}
-                        model.on_timeout();
+                        while !engine.handle_timeout(&mut cx, &mut SharedPools::default()) {}
+                        model.handle_timeout();
                     }
                 }
             }
@@ -123,11 +123,11 @@ proptest! {
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
             let seq = near(irn.0.expected());
-            assert_eq!(irn.0.on_data(&mut cx, &mut SharedPools::default(), seq, false), irn.1.on_data(seq));
+            assert_eq!(irn.0.handle_data(&mut cx, &mut SharedPools::default(), seq, false), irn.1.handle_data(seq));
             assert_eq!(irn.0.expected(), irn.1.expected());
             let seq = near(go_back_n.0.expected());
-            let answer = go_back_n.0.on_data(&mut cx, &mut SharedPools::default(), seq, false);
-            assert_eq!(answer, go_back_n.1.on_data(seq));
+            let answer = go_back_n.0.handle_data(&mut cx, &mut SharedPools::default(), seq, false);
+            assert_eq!(answer, go_back_n.1.handle_data(seq));
             assert!(answer.verdict != DataVerdict::Invalid);
         }
     }

@@ -269,7 +269,7 @@ impl Nic {
             Signal::CnpOfVerbs(qp) => self.slow_down(cx, qp),
             Signal::Cnp(slot, qp) => {
                 if let Some(state) = self.sender_at(slot, qp) {
-                    state.sender.on_cnp(cx);
+                    state.sender.handle_cnp(cx);
                     self.refresh(slot, cx.now);
                 }
             }

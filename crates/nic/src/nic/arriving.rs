@@ -16,10 +16,10 @@ impl Nic {
     #[inline(always)]
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
         match &packet.repr {
-            Repr::Data(data) => self.on_data(cx, params, packet, data),
-            Repr::Ack(ack) => self.on_ack(cx, params, packet, ack),
-            Repr::HoleNack(nack) => self.on_hole_nack(cx, packet, nack),
-            Repr::Cnp => self.on_cnp(cx, packet),
+            Repr::Data(data) => self.handle_data(cx, params, packet, data),
+            Repr::Ack(ack) => self.handle_ack(cx, params, packet, ack),
+            Repr::HoleNack(nack) => self.handle_hole_nack(cx, packet, nack),
+            Repr::Cnp => self.handle_cnp(cx, packet),
             Repr::Control(control) => self.on_control(cx, params, packet, control),
             // The network handles these packets before they get here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
@@ -53,19 +53,19 @@ impl Nic {
     }
 
     #[inline(never)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, data: &Data) -> Handled {
         let Some(slot) = self.by_peer.get((packet.src, packet.qp)) else { return Handled::Unknown };
         let Some(state) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else {
             return self.on_message(cx, params, packet, Some(slot));
         };
         self.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
-        let mut reply = state.receiver.on_data(cx, &mut self.pools, data, marked);
+        let mut reply = state.receiver.handle_data(cx, &mut self.pools, data, marked);
         if let Some(RdmaParams { feedback, .. }) = params.rdma()
             && !feedback.is_silent()
         {
             let frame = Bytes::new(u64::from(packet.frame) + u64::from(params.frames.gap));
-            let told = state.feedback.on_data(feedback, cx.now, frame, marked, data.last);
+            let told = state.feedback.handle_data(feedback, cx.now, frame, marked, data.last);
             if told.ack && reply.verdict != DataVerdict::Invalid {
                 reply.ack = reply.ack.or_else(|| Some(state.receiver.acknowledge(data, marked)));
             }
@@ -98,11 +98,11 @@ impl Nic {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, ack: &Ack) -> Handled {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, ack: &Ack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else {
             return self.on_message(cx, params, packet, Some(packet.slot));
         };
-        state.sender.on_ack(cx, &mut self.pools, ack, packet.sent_at);
+        state.sender.handle_ack(cx, &mut self.pools, ack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);
@@ -111,9 +111,9 @@ impl Nic {
     }
 
     #[inline(never)]
-    fn on_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
+    fn handle_hole_nack(&mut self, cx: &mut Cx<'_>, packet: &Packet, nack: &HoleNack) -> Handled {
         let Some(state) = find(&mut self.senders, packet.slot, packet.qp) else { return Handled::Unknown };
-        state.sender.on_hole_nack(cx, &mut self.pools, nack, packet.sent_at);
+        state.sender.handle_hole_nack(cx, &mut self.pools, nack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(packet.slot, cx.now, &mut self.ready, &mut self.deadlines);
@@ -131,9 +131,9 @@ impl Nic {
     }
 
     #[inline(never)]
-    fn on_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
+    fn handle_cnp(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Handled {
         let Some(state) = self.sender_at(packet.slot, packet.qp) else { return Handled::Unknown };
-        state.sender.on_cnp(cx);
+        state.sender.handle_cnp(cx);
         self.refresh(packet.slot, cx.now);
         Handled::Taken
     }
@@ -142,7 +142,7 @@ impl Nic {
     pub fn handle_report(&mut self, cx: &mut Cx<'_>, params: &NicParams, report: &Report) {
         let Some(state) = self.sender_at(report.slot, report.qp) else { return };
         cx.about(report.qp);
-        state.sender.on_report(cx, report.bytes, report.sent_at);
+        state.sender.handle_report(cx, report.bytes, report.sent_at);
         self.refresh(report.slot, cx.now);
         self.hand_over(cx, params);
     }

@@ -43,7 +43,7 @@ impl Notification {
             return;
         }
         let frame = Bytes::new(u64::from(payload)) + terms.init.overhead;
-        self.is_due |= self.point.on_data(&self.config, now, frame, headers.bth.fecn, false).cnp;
+        self.is_due |= self.point.handle_data(&self.config, now, frame, headers.bth.fecn, false).cnp;
     }
     /// Returns the notification that is due.
     pub(super) fn poll(&mut self, terms: &Terms) -> Option<Transmit> {

@@ -260,7 +260,7 @@ impl QueuePair {
             _ => {
                 let is_first = self.state == QpState::ReadyToReceive && self.responder.is_untouched();
                 let mut site = Site { shared, memory, receives: &mut self.receives };
-                let outcome = self.responder.on_request(cx, &self.terms, &mut site, arrival);
+                let outcome = self.responder.handle_request(cx, &self.terms, &mut site, arrival);
                 if is_first && !self.responder.is_untouched() {
                     shared.events.push_back(Event::Established(self.number));
                 }

@@ -169,7 +169,7 @@ pub(super) fn hear(
     let Some(Extension { sent_at, waited, .. }) = headers.extension else { return };
     match headers.holes {
         Some(holes) => sender.on_nack_and_holes(cx, &mut shared.pools, ack, holes, sent_at),
-        None => sender.on_ack(cx, &mut shared.pools, ack, sent_at),
+        None => sender.handle_ack(cx, &mut shared.pools, ack, sent_at),
     }
     shared.paths.on_echo(terms.path, cx.now, sent_at, waited.time());
 }

@@ -74,7 +74,7 @@ impl IrnSender {
     }
 
     /// Handles an acknowledgement; `sack` is the packet that triggered a NACK.
-    pub fn on_ack(&mut self, expected: Seq, sack: Option<Seq>) {
+    pub fn handle_ack(&mut self, expected: Seq, sack: Option<Seq>) {
         if expected > self.next {
             return;
         }
@@ -94,7 +94,7 @@ impl IrnSender {
     }
 
     /// Handles a timeout.
-    pub fn on_timeout(&mut self) {
+    pub fn handle_timeout(&mut self) {
         self.enter();
     }
 

@@ -30,7 +30,7 @@ impl Receiver {
         (0..).map(Seq::new).find(|seq| !self.accepted.contains(seq)).expect("some packet is not accepted yet")
     }
     /// Handles packet `seq`; returns the answer.
-    pub fn on_data(&mut self, seq: Seq) -> Answer {
+    pub fn handle_data(&mut self, seq: Seq) -> Answer {
         let expected = self.expected();
         let (verdict, ack) = if seq < expected {
             (DataVerdict::Duplicate, Some(AckKind::Ack))

@@ -34,7 +34,7 @@ pub trait Congestion {
     /// Handles the telemetry that switches wrote on a packet, returned by an acknowledgement whose signal was handled
     /// just before.
     #[inline]
-    fn on_telemetry(&mut self, path: &PathRecord) {
+    fn handle_telemetry(&mut self, path: &PathRecord) {
         _ = path;
     }
     /// Returns whether any input has an effect.
@@ -52,13 +52,13 @@ pub trait Congestion {
     fn rate(&self) -> Rate {
         Rate::MAX
     }
-    /// Returns when to call [`Congestion::on_timeout`]; [`Instant::NEVER`] without a timer.
+    /// Returns when to call [`Congestion::handle_timeout`]; [`Instant::NEVER`] without a timer.
     #[inline]
     fn deadline(&self) -> Instant {
         Instant::NEVER
     }
     /// Handles the deadline, which has passed.
-    fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         _ = cx;
     }
 }
@@ -219,12 +219,12 @@ registry! {
     run AnyCongestion: Congestion = Control {
         fn listens(&self) -> bool;
         fn on_path(&mut self, links: u32);
-        fn on_telemetry(&mut self, path: &PathRecord);
+        fn handle_telemetry(&mut self, path: &PathRecord);
         fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal);
         fn window(&self) -> Bytes;
         fn rate(&self) -> Rate;
         fn deadline(&self) -> Instant;
-        fn on_timeout(&mut self, cx: &mut Cx<'_>);
+        fn handle_timeout(&mut self, cx: &mut Cx<'_>);
     }
     algorithms {
         /// None: the loss recovery's own limits and the link.

@@ -115,7 +115,7 @@ impl<H: Copy> DstTor<H> {
     /// Handles a data packet from the fabric for which the buffer has room; `is_copy` if a source ToR retransmitted it.
     /// The driver drops packets without room and does not report them, so that they count as missing.
     #[inline]
-    pub fn on_data(
+    pub fn handle_data(
         &mut self,
         now: Instant,
         flow: Flow,

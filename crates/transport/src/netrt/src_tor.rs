@@ -91,7 +91,7 @@ impl<H: Copy> SrcTor<H> {
     /// Handles a data packet from a host into the fabric: keeps a duplicate of it. `packet.handle` refers to the
     /// duplicate. Handles of duplicates that are not kept, or no longer, are passed to `freed`.
     #[inline]
-    pub fn on_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>, freed: &mut impl FnMut(H)) {
+    pub fn handle_data(&mut self, now: Instant, flow: Flow, psn: Psn, packet: &Passing<H>, freed: &mut impl FnMut(H)) {
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return freed(packet.handle) };
         let requests = self.flows[at].0;
         let port = &mut self.ports[usize::from(packet.port)];
@@ -125,7 +125,7 @@ impl<H: Copy> SrcTor<H> {
 
     /// Handles a destination ToR's request for missing packets of a flow whose host is at `port`. Returns the answer
     /// "unfulfilled" if there is no duplicate of the first missing packet; then nothing is retransmitted.
-    pub fn on_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
+    pub fn handle_request(&mut self, now: Instant, flow: Flow, port: u16, request: &Request) -> Option<Psn> {
         self.stats.requests += 1;
         let Some(at) = self.flows.meet(now, flow, || Requested(0)) else { return self.refuse(request) };
         let requests = (self.flows[at].0 + 1).min(MOST_REQUESTS);

@@ -71,7 +71,7 @@ impl Tor {
     }
     fn arrive(&mut self, psn: u32, is_copy: bool) -> ForwardingDecision {
         let packet = Passing { room: self.room, ..passing(psn) };
-        let verdict = self.tor.on_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
+        let verdict = self.tor.handle_data(self.now, FLOW, Psn::new(psn), packet, is_copy);
         if verdict == ForwardingDecision::Forward {
             self.forwarded.push(psn);
         }
@@ -262,7 +262,7 @@ fn a_flow_that_has_gone_is_not_asked_for_for_ever() {
 fn state_is_bounded_and_given_to_others_when_silent() {
     let settings = settings(|config| (config.flows, config.idle) = (2, Duration::from_us(10)));
     let mut tor = DstTor::new(settings, 1);
-    let mut data = |now, qp, psn| tor.on_data(us(now), flow(qp), Psn::new(psn), passing(psn), false);
+    let mut data = |now, qp, psn| tor.handle_data(us(now), flow(qp), Psn::new(psn), passing(psn), false);
     assert_eq!([data(0, 1, 0), data(0, 2, 0), data(1, 3, 9)], [ForwardingDecision::Forward; 3]);
     assert_eq!(data(2, 1, 2), ForwardingDecision::Held);
     // Both flows are silent, but a packet of flow 1 is held.
@@ -276,7 +276,7 @@ fn src(change: impl FnOnce(&mut NetRtConfig)) -> SrcTor<u32> {
 }
 
 fn pass(tor: &mut SrcTor<u32>, flow: Flow, psns: core::ops::Range<u32>) {
-    psns.for_each(|psn| tor.on_data(us(0), flow, Psn::new(psn), &passing(psn), &mut |_| ()));
+    psns.for_each(|psn| tor.handle_data(us(0), flow, Psn::new(psn), &passing(psn), &mut |_| ()));
 }
 
 fn request(expected: u32, arrived: u128) -> Request {
@@ -299,10 +299,10 @@ fn holes_are_sent_again_at_line_rate() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..10);
     // 3 is expected; 5, 8 and 9 have arrived.
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 0b11_0010)), None);
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(3, 0b11_0010)), None);
     assert_eq!(sent(&mut tor), [(0, 3), (1_000, 4), (2_000, 6), (3_000, 7)]);
     assert_eq!(tor.poll_pause(), None);
-    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(3, 0)), None, "duplicates stay: they may be lost, too");
+    assert_eq!(tor.handle_request(us(9), FLOW, 0, &request(3, 0)), None, "duplicates stay: they may be lost, too");
     assert_eq!(sent(&mut tor).len(), 1);
 }
 
@@ -310,7 +310,7 @@ fn holes_are_sent_again_at_line_rate() {
 fn what_waits_already_is_not_sent_twice() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..3);
-    (0..3).for_each(|_| assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 0b10)), None));
+    (0..3).for_each(|_| assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(0, 0b10)), None));
     assert_eq!(sent(&mut tor).len(), 2);
 }
 
@@ -318,14 +318,14 @@ fn what_waits_already_is_not_sent_twice() {
 fn what_was_sent_just_now_is_not_sent_again() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..5);
-    tor.on_request(us(0), FLOW, 0, &request(0, 0b10));
+    tor.handle_request(us(0), FLOW, 0, &request(0, 0b10));
     assert_eq!(sent(&mut tor), [(0, 0), (1_000, 1)]);
     // For 3.75 us, the fate of the copy cannot be known.
-    assert_eq!(tor.on_request(us(3), FLOW, 0, &request(0, 0b1010)), None, "it is there");
+    assert_eq!(tor.handle_request(us(3), FLOW, 0, &request(0, 0b1010)), None, "it is there");
     assert_eq!(sent(&mut tor), [(2_000, 3)]);
-    assert_eq!(tor.on_request(us(4), FLOW, 0, &request(0, 0b1010)), None);
+    assert_eq!(tor.handle_request(us(4), FLOW, 0, &request(0, 0b1010)), None);
     assert_eq!(sent(&mut tor), [(3_000, 0)]);
-    tor.on_request(us(6), FLOW, 0, &request(0, 0b1010));
+    tor.handle_request(us(6), FLOW, 0, &request(0, 0b1010));
     assert_eq!(sent(&mut tor), [(4_000, 1), (5_000, 3)]);
 }
 
@@ -336,7 +336,7 @@ fn how_long_a_duplicate_is_not_sent_again_is_a_setting() {
         let mut tor = src(|config| config.quiet = quiet);
         pass(&mut tor, FLOW, 0..1);
         for at in 0..20 {
-            assert_eq!(tor.on_request(us(at), FLOW, 0, &request(0, 0)), None);
+            assert_eq!(tor.handle_request(us(at), FLOW, 0, &request(0, 0)), None);
             tor.poll_transmit(us(at));
         }
         tor.stats().retransmissions
@@ -358,11 +358,11 @@ fn what_lies_behind_a_packet_that_is_gone_is_not_sent() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..3);
     pass(&mut tor, FLOW, 4..10);
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 0b100_0010)), Some(Psn::new(3)), "nor 4, 6, 7, 8");
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(3, 0b100_0010)), Some(Psn::new(3)), "nor 4, 6, 7, 8");
     assert_eq!(sent(&mut tor), []);
     // 1, 2 and 5 wait to be retransmitted when 3 turns out to be gone.
-    assert_eq!(tor.on_request(us(1), FLOW, 0, &request(1, 0b1_0110)), None);
-    assert_eq!(tor.on_request(us(1), FLOW, 0, &request(3, 0b1_0000)), Some(Psn::new(3)));
+    assert_eq!(tor.handle_request(us(1), FLOW, 0, &request(1, 0b1_0110)), None);
+    assert_eq!(tor.handle_request(us(1), FLOW, 0, &request(3, 0b1_0000)), Some(Psn::new(3)));
     assert_eq!(sent(&mut tor), [(0, 1), (1_000, 2)]);
 }
 
@@ -371,9 +371,9 @@ fn a_sender_is_not_paused_for_what_is_not_sent() {
     let mut tor = src(|config| config.k_low = Bytes::new(3_500));
     pass(&mut tor, FLOW, 0..3);
     pass(&mut tor, FLOW, 4..10);
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(4, 0b11_0000)), None);
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(4, 0b11_0000)), None);
     assert_eq!(tor.poll_pause(), Some((0, true)), "4 to 8 wait");
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(3, 1 << 6)), Some(Psn::new(3)));
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(3, 1 << 6)), Some(Psn::new(3)));
     assert_eq!(tor.poll_pause(), Some((0, false)), "it has to send them itself");
 }
 
@@ -381,8 +381,8 @@ fn a_sender_is_not_paused_for_what_is_not_sent() {
 fn without_a_duplicate_the_answer_is_unfulfilled() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 5..10);
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(4, 0b10)), Some(Psn::new(4)));
-    assert_eq!(tor.on_request(us(0), flow(9), 0, &request(7, 0)), Some(Psn::new(7)));
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(4, 0b10)), Some(Psn::new(4)));
+    assert_eq!(tor.handle_request(us(0), flow(9), 0, &request(7, 0)), Some(Psn::new(7)));
     assert_eq!((tor.stats().requests, tor.stats().unfulfilled), (2, 2));
 }
 
@@ -395,18 +395,18 @@ fn what_waits_to_be_sent_yields_to_regular_traffic_alone() {
     let mut tor = src(|config| (config.k_low, config.k_high) = (Bytes::new(1_000), Bytes::new(2_000)));
     pass(&mut tor, FLOW, 0..10);
     // The pool is full; the rate law lets the sender go on for a while.
-    assert_eq!(tor.on_request(us(0), FLOW, 0, &request(0, 1 << 3)), None);
+    assert_eq!(tor.handle_request(us(0), FLOW, 0, &request(0, 1 << 3)), None);
     pass(&mut tor, FLOW, 10..30);
     assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [0, 1, 2, 3]);
     // Once sent, duplicates are treated like any others.
     pass(&mut tor, FLOW, 30..40);
-    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(3, 0)), Some(Psn::new(3)));
+    assert_eq!(tor.handle_request(us(9), FLOW, 0, &request(3, 0)), Some(Psn::new(3)));
     // If all duplicates wait to be sent, there is no room for more.
-    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(30, 1 << 9)), None);
+    assert_eq!(tor.handle_request(us(9), FLOW, 0, &request(30, 1 << 9)), None);
     pass(&mut tor, FLOW, 40..45);
-    assert_eq!(tor.on_request(us(9), FLOW, 0, &request(40, 0)), Some(Psn::new(40)));
+    assert_eq!(tor.handle_request(us(9), FLOW, 0, &request(40, 0)), Some(Psn::new(40)));
     // Regular traffic needs the buffer.
-    tor.on_data(us(9), FLOW, Psn::new(45), &Passing { room: 2_500, ..passing(45) }, &mut |_| ());
+    tor.handle_data(us(9), FLOW, Psn::new(45), &Passing { room: 2_500, ..passing(45) }, &mut |_| ());
     assert_eq!(tor.kept(), 2_000);
     assert_eq!(sent(&mut tor).iter().map(|(_, psn)| *psn).collect::<Vec<_>>(), [38, 39]);
 }
@@ -485,9 +485,9 @@ fn the_pool_behaves_like_a_list_of_duplicates() {
 fn duplicates_yield_to_regular_traffic() {
     let mut tor = src(|_| {});
     pass(&mut tor, FLOW, 0..10);
-    tor.on_data(us(0), FLOW, Psn::new(10), &Passing { room: 3_000, ..passing(10) }, &mut |_| ());
+    tor.handle_data(us(0), FLOW, Psn::new(10), &Passing { room: 3_000, ..passing(10) }, &mut |_| ());
     assert_eq!(tor.occupancy().next().expect("a port").bytes(), 3_000);
-    tor.on_data(us(0), FLOW, Psn::new(11), &Passing { room: 500, ..passing(11) }, &mut |_| ());
+    tor.handle_data(us(0), FLOW, Psn::new(11), &Passing { room: 500, ..passing(11) }, &mut |_| ());
     assert_eq!(tor.occupancy().next().expect("a port").bytes(), 0);
 }
 
@@ -497,7 +497,13 @@ fn in_a_shared_buffer_the_fullest_pool_yields_first() {
     let mut tor = SrcTor::new(settings(|_| {}), rates);
     for (port, packets) in [(0, 2), (1, 5), (2, 4)] {
         for psn in 0..packets {
-            tor.on_data(us(0), flow(u32::from(port)), Psn::new(psn), &Passing { port, ..passing(psn) }, &mut |_| ());
+            tor.handle_data(
+                us(0),
+                flow(u32::from(port)),
+                Psn::new(psn),
+                &Passing { port, ..passing(psn) },
+                &mut |_| (),
+            );
         }
     }
     assert_eq!(tor.kept(), 11_000);
@@ -506,7 +512,7 @@ fn in_a_shared_buffer_the_fullest_pool_yields_first() {
     tor.yield_to(us(1), 7_500, &mut |_| ());
     assert_eq!([0, 1, 2].map(|port| tor.kept_of(port)), [2_000, 2_000, 3_000]);
     // A waiting duplicate that was evicted no longer waits.
-    tor.on_request(us(1), flow(0), 0, &request(0, 0b1));
+    tor.handle_request(us(1), flow(0), 0, &request(0, 0b1));
     tor.yield_to(us(1), 0, &mut |_| ());
     assert_eq!((tor.kept(), tor.poll_transmit(us(1))), (0, None));
     assert_eq!(tor.poll_pause(), None);
@@ -519,7 +525,7 @@ fn a_burst_of_losses_is_sent_slowly_and_its_sender_paused() {
         (config.k_low, config.k_high) = (Bytes::new(20_000), Bytes::new(100_000));
     });
     pass(&mut tor, FLOW, 0..100);
-    tor.on_request(us(0), FLOW, 0, &request(0, 1 << 60));
+    tor.handle_request(us(0), FLOW, 0, &request(0, 1 << 60));
     assert_eq!((tor.poll_pause(), tor.poll_pause()), (Some((0, true)), None));
     let sent = sent(&mut tor);
     assert_eq!(sent.len(), 61);
@@ -577,9 +583,9 @@ fn each_handle_that_is_not_kept_is_given_back_once() {
     for psn in 0..40 {
         let of = flow(psn % 3);
         let room = if psn == 30 { 2_000 } else { u64::MAX };
-        tor.on_data(us(0), of, Psn::new(psn), &Passing { room, ..passing(psn) }, &mut |handle| freed.push(handle));
+        tor.handle_data(us(0), of, Psn::new(psn), &Passing { room, ..passing(psn) }, &mut |handle| freed.push(handle));
         if psn == 20 {
-            tor.on_request(us(1), flow(0), 0, &request(12, 1 << 5));
+            tor.handle_request(us(1), flow(0), 0, &request(12, 1 << 5));
         }
     }
     tor.yield_to(us(2), 1_000, &mut |handle| freed.push(handle));
@@ -592,7 +598,7 @@ fn each_handle_that_is_not_kept_is_given_back_once() {
 
 /// Returns a Read request with this PSN, whose answer has `psns` packets.
 fn read(tor: &mut Tor, psn: u32, psns: u32) -> ForwardingDecision {
-    let verdict = tor.tor.on_data(tor.now, FLOW, Psn::new(psn), Passing { psns, ..passing(psn) }, false);
+    let verdict = tor.tor.handle_data(tor.now, FLOW, Psn::new(psn), Passing { psns, ..passing(psn) }, false);
     tor.drain();
     verdict
 }

@@ -42,10 +42,10 @@ pub trait Recovery {
     /// Handles the sending of packet `seq`, which [`Recovery::next`] named.
     fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
     /// Handles an acknowledgement. Its `expected` is at most [`Recovery::sent`].
-    fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
-    /// Handles a NACK that names holes, newest first; otherwise like [`Recovery::on_ack`]. The holes are unchecked and
-    /// may be arbitrary. The default, for schemes whose receivers name no holes, ignores the NACK.
-    fn on_holes(
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
+    /// Handles a NACK that names holes, newest first; otherwise like [`Recovery::handle_ack`]. The holes are unchecked
+    /// and may be arbitrary. The default, for schemes whose receivers name no holes, ignores the NACK.
+    fn handle_holes(
         &mut self,
         cx: &mut Cx<'_>,
         pools: &mut SharedPools,
@@ -55,13 +55,13 @@ pub trait Recovery {
         let _ = (cx, pools, heard, holes);
         AckOutcome::default()
     }
-    /// Returns when to call [`Recovery::on_timeout`]; [`Instant::NEVER`] without a timeout.
+    /// Returns when to call [`Recovery::handle_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
     /// Handles the deadline, which has passed. Returns whether it was a timeout; otherwise the deadline was extended.
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted.
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
     fn release(&mut self, pools: &mut SharedPools) {
         let _ = pools;
@@ -86,7 +86,7 @@ pub trait Recovery {
         }
     }
     /// Returns when the sender will send if no input arrives ([`Recovery::next`]), and when to call
-    /// [`Recovery::on_timeout`]; either may be [`Instant::NEVER`].
+    /// [`Recovery::handle_timeout`]; either may be [`Instant::NEVER`].
     #[inline(always)]
     fn next_times(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant) {
         let sends_at = match self.next(now, supplied, window_open) {
@@ -135,7 +135,7 @@ pub trait Recovery {
         sent_at: Instant,
     ) -> Option<AckOutcome> {
         let heard = self.expand(cx, ack, first, sent_at)?;
-        Some(self.on_ack(cx, pools, heard))
+        Some(self.handle_ack(cx, pools, heard))
     }
 }
 
@@ -166,7 +166,7 @@ pub trait RecoveryReceiver {
     /// Returns the packet expected next: every packet before it has arrived.
     fn expected(&self) -> Seq;
     /// Handles packet `seq`; `last` says whether it is the last of its message.
-    fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
+    fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
     /// Returns the newest holes, newest first, where NACKs carry them; counted from packet 0.
     fn holes(&self) -> Option<Holes> {
         None
@@ -195,7 +195,7 @@ pub trait RecoveryReceiver {
         let Some(seq) = data.psn.near(self.expected(), first) else {
             return Reply { verdict: DataVerdict::Invalid, ack: None };
         };
-        let Answer { verdict, ack } = self.on_data(cx, pools, seq, data.last);
+        let Answer { verdict, ack } = self.handle_data(cx, pools, seq, data.last);
         let expected = self.expected().to_psn(first);
         let ack = ack.map(|kind| Ack { kind, ecn_echo: marked, expected, sack: data.psn, msn: 0 });
         Reply { verdict, ack }
@@ -328,11 +328,11 @@ registry! {
         fn has_lost(&self) -> bool;
         fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
         fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
-        fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
-        fn on_holes(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck, holes: &[Range<Seq>; 3]) -> AckOutcome;
+        fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
+        fn handle_holes(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck, holes: &[Range<Seq>; 3]) -> AckOutcome;
         fn deadline(&self) -> Instant;
-        fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
-        fn on_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
+        fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
+        fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
         fn release(&mut self, pools: &mut SharedPools);
         fn send(
             &mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, supplied: Seq, window_open: bool, ready: Instant
@@ -348,7 +348,7 @@ registry! {
     #[derive(Clone, Debug)]
     run AnyRecoveryReceiver: RecoveryReceiver = Recv {
         fn expected(&self) -> Seq;
-        fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
+        fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;
         fn release(&mut self, pools: &mut SharedPools);
         fn unanswered(&self) -> Unanswered;

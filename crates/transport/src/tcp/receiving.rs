@@ -153,7 +153,7 @@ impl Receiving {
         self.is_due = true;
     }
     /// Handles the deadline of the delayed acknowledgement.
-    pub(super) fn on_timeout(&mut self) {
+    pub(super) fn handle_timeout(&mut self) {
         self.timer = Instant::NEVER;
         self.is_due = true;
     }

@@ -166,9 +166,9 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
                 if kind == AckKind::Nack && script.byte() > 127 {
                     let holes = [(); 3]
                         .map(|()| Hole { start: psn(script.distance()).get() as u16, length: script.byte().into() });
-                    sender.on_hole_nack(&mut Cx::at(now), &mut pools, &ack.with_holes(holes), sent_at);
+                    sender.handle_hole_nack(&mut Cx::at(now), &mut pools, &ack.with_holes(holes), sent_at);
                 } else {
-                    sender.on_ack(&mut Cx::at(now), &mut pools, &ack, sent_at);
+                    sender.handle_ack(&mut Cx::at(now), &mut pools, &ack, sent_at);
                 }
             }
             _ => {
@@ -227,7 +227,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
             retransmission: false,
             trimmed: false,
         };
-        let reply = receiver.on_data(&mut Cx::at(now), &mut pools, &data, false);
+        let reply = receiver.handle_data(&mut Cx::at(now), &mut pools, &data, false);
         match reply.verdict {
             DataVerdict::Accepted(seq) | DataVerdict::Buffered(seq) | DataVerdict::Released { seq, .. } => {
                 accepted += 1;

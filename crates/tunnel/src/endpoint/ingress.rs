@@ -63,12 +63,12 @@ impl Endpoint {
             return;
         };
         match packet.body {
-            Body::Data(data) => self.on_data(arrival, common, eqif, &data, EngineFlags::NONE),
-            Body::Request(data) => self.on_data(arrival, common, eqif, &data, EngineFlags::RTS),
-            Body::Report(report) => self.on_report(now, peer, eqif, &report, common.flags),
+            Body::Data(data) => self.handle_data(arrival, common, eqif, &data, EngineFlags::NONE),
+            Body::Request(data) => self.handle_data(arrival, common, eqif, &data, EngineFlags::RTS),
+            Body::Report(report) => self.handle_report(now, peer, eqif, &report, common.flags),
             Body::Close(Close { number, from_sender: true }) => {
                 let data = Data { seq: number, ..Data::default() };
-                self.on_data(arrival, common, eqif, &data, EngineFlags::RST);
+                self.handle_data(arrival, common, eqif, &data, EngineFlags::RST);
             }
             Body::Reset(Reset { seq: number, .. }) | Body::Close(Close { number, .. }) => {
                 self.on_control(
@@ -126,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    fn on_data(&mut self, arrival: &Arrival<'_>, common: &Common, eqif: Eqif, data: &Data, of_type: EngineFlags) {
+    fn handle_data(&mut self, arrival: &Arrival<'_>, common: &Common, eqif: Eqif, data: &Data, of_type: EngineFlags) {
         let Arrival { now, peer, payload, sent_payload, is_marked, .. } = *arrival;
         let tunnel = name(peer, eqif);
         let is_request = of_type != EngineFlags::NONE;
@@ -270,7 +270,7 @@ impl Endpoint {
         self.inside.push_back(std::mem::replace(bytes, spare));
     }
 
-    fn on_report(&mut self, now: Instant, peer: usize, eqif: Eqif, report: &Report, flags: Flags) {
+    fn handle_report(&mut self, now: Instant, peer: usize, eqif: Eqif, report: &Report, flags: Flags) {
         self.pacer.note_control(now);
         self.on_control(now, peer, eqif, &report.control(flags));
     }

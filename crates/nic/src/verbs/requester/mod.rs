@@ -472,7 +472,7 @@ impl Requester {
                 // Nothing else reports the dropped packet: packets behind it may have been dropped, too, or there are
                 // none.
                 if matches!(self.mode, Mode::Selective(_)) {
-                    self.sender.on_not_ready(cx, &mut shared.pools);
+                    self.sender.handle_not_ready(cx, &mut shared.pools);
                 }
                 if self.not_ready_until.is_some() {
                     return Ok(());
@@ -501,7 +501,7 @@ impl Requester {
 
     /// Handles a congestion notification: packets of this side arrive with ECN marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
-        self.sender.on_cnp(cx);
+        self.sender.handle_cnp(cx);
     }
 
     pub(super) fn handle_timeout(
@@ -627,7 +627,7 @@ impl Requester {
 
     /// Passes an acknowledgement to the sender: everything before `expected` has arrived, or packets are missing.
     fn tell(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, ack: &Ack, sent_at: Instant) {
-        self.sender.on_ack(cx, &mut shared.pools, ack, sent_at);
+        self.sender.handle_ack(cx, &mut shared.pools, ack, sent_at);
     }
 }
 

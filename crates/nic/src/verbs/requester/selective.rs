@@ -211,7 +211,7 @@ impl Requester {
         let selective = self.selective();
         let behind = placement.wqe.wrapping_sub(selective.oldest_read);
         let before = selective.answers.expected();
-        let reply = selective.answers.on_data(cx, &mut shared.pools, &arrival.data(), headers.bth.fecn);
+        let reply = selective.answers.handle_data(cx, &mut shared.pools, &arrival.data(), headers.bth.fecn);
         let is_quiet = !headers.bth.ack_request && selective.answers.expected() == before + 1;
         if let Some(ack) = reply.ack.filter(|_| !is_quiet) {
             selective.acks.push(PendingAck::by(&selective.answers, ack, extension.sent_at).after(shared.paths.waited));

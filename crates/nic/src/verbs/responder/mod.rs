@@ -64,7 +64,7 @@ impl Responder {
         self.offer
     }
 
-    pub(super) fn on_request(
+    pub(super) fn handle_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
@@ -91,9 +91,9 @@ impl Responder {
         }
         self.untouched = false;
         match &mut self.mode {
-            Mode::Standard(standard) => standard.on_request(cx, terms, site, arrival),
+            Mode::Standard(standard) => standard.handle_request(cx, terms, site, arrival),
             Mode::Selective(selective) if matches!(headers.ours, Ours::Uses(_)) => {
-                selective.on_request(cx, terms, site, arrival)
+                selective.handle_request(cx, terms, site, arrival)
             }
             // The packet was sent before the other side went over.
             Mode::Selective(_) => Ok(()),

@@ -158,7 +158,7 @@ impl Selective {
         self.slots.drain(..).filter_map(|slot| slot.request).collect()
     }
 
-    pub(super) fn on_request(
+    pub(super) fn handle_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
@@ -182,7 +182,7 @@ impl Selective {
                 return self.refuse(terms, site.shared, refused, seq, extension.sent_at);
             }
         }
-        let reply = self.receiver.on_data(cx, &mut site.shared.pools, &arrival.data(), headers.bth.fecn);
+        let reply = self.receiver.handle_data(cx, &mut site.shared.pools, &arrival.data(), headers.bth.fecn);
         if reply.verdict == DataVerdict::Duplicate {
             site.shared.stats.duplicates += 1;
         }
@@ -520,7 +520,7 @@ impl Selective {
     }
     /// Handles a congestion notification: responses arrive with ECN marks.
     pub(super) fn on_congestion(&mut self, cx: &mut Cx<'_>) {
-        self.sender.on_cnp(cx);
+        self.sender.handle_cnp(cx);
     }
     fn forget_answers(&mut self) {
         let acked = self.sender.acked();

@@ -107,7 +107,7 @@ impl Standard {
         self.messages.drain().into_iter().collect()
     }
 
-    pub(super) fn on_request(
+    pub(super) fn handle_request(
         &mut self,
         cx: &mut Cx<'_>,
         terms: &Terms,
@@ -156,7 +156,7 @@ impl Standard {
 
     /// Passes a packet to the receiver; returns the missing sequence number if a NAK is due.
     fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
-        let reply = self.receiver.on_data(cx, &mut shared.pools, &arrival.data(), arrival.headers.bth.fecn);
+        let reply = self.receiver.handle_data(cx, &mut shared.pools, &arrival.data(), arrival.headers.bth.fecn);
         (reply.verdict == DataVerdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 

@@ -111,7 +111,7 @@ impl Control {
         }
     }
 
-    fn on_cnp(&mut self, now: Instant) {
+    fn handle_cnp(&mut self, now: Instant) {
         let first = !self.notified;
         if first {
             self.notified = true;
@@ -211,7 +211,7 @@ impl Congestion for Control {
     #[inline(never)]
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         match signal {
-            Signal::Cnp => self.on_cnp(cx.now),
+            Signal::Cnp => self.handle_cnp(cx.now),
             Signal::Sent { bytes } => self.on_sent(bytes),
             // Losses do not change the rate unless the settings say otherwise.
             Signal::Lost | Signal::TimedOut if self.settings.loss_factor < 1.0 => {
@@ -233,7 +233,7 @@ impl Congestion for Control {
     fn deadline(&self) -> Instant {
         self.increase_at.min(self.decrease_at)
     }
-    fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         if self.decrease_at <= cx.now {
             self.move_alpha(cx.now);
             self.decrease(cx.now);

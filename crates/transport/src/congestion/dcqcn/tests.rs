@@ -31,7 +31,7 @@ fn cnp(control: &mut Control, us: u64) {
 fn fire(control: &mut Control, times: u32) {
     for _ in 0..times {
         let now = control.deadline();
-        control.on_timeout(&mut Cx::at(now));
+        control.handle_timeout(&mut Cx::at(now));
     }
 }
 fn close(found: f64, expected: f64) {

@@ -122,7 +122,7 @@ impl Congestion for Control {
         }
     }
     #[inline]
-    fn on_telemetry(&mut self, path: &PathRecord) {
+    fn handle_telemetry(&mut self, path: &PathRecord) {
         if let Some(utilisation) = self.links.measure(path, self.utilisation, self.settings.per_tick) {
             self.utilisation = utilisation;
             self.adjust();

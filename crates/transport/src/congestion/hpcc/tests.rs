@@ -69,7 +69,7 @@ impl Path {
         let (acked, sent) = (Seq::new(self.acked), Seq::new(self.acked + 100));
         let signal = Signal::Acked { bytes, rtt, in_flight, marked, acked, sent };
         self.control.on_signal(&mut Cx::at(at(1)), signal);
-        self.control.on_telemetry(&record);
+        self.control.handle_telemetry(&record);
     }
     /// Acknowledges all of the last window after T.
     fn round(&mut self, links: &[(f64, u32)]) {

@@ -104,7 +104,7 @@ impl Control {
 
     /// Handles an acknowledgement of `bytes`, with `in_flight` bytes still in flight: algorithm 1, "on receiving ACK".
     #[inline]
-    fn on_ack(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
+    fn handle_ack(&mut self, now: Instant, bytes: Bytes, in_flight: Bytes) {
         self.timeouts = 0;
         let (delay, target) = (self.rtt.as_ps() as f64, self.target());
         if delay < target {
@@ -168,7 +168,7 @@ impl Congestion for Control {
         match signal {
             Signal::Acked { bytes, rtt, in_flight, .. } => {
                 self.rtt = rtt;
-                self.on_ack(cx.now, bytes, in_flight);
+                self.handle_ack(cx.now, bytes, in_flight);
             }
             Signal::Lost => {
                 self.timeouts = 0;

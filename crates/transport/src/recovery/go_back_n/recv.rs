@@ -125,7 +125,7 @@ impl RecoveryReceiver for Recv {
     }
 
     #[inline]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, last: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, last: bool) -> Answer {
         let (verdict, ack) = if seq == self.expected {
             self.advance(1);
             (DataVerdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))

@@ -116,7 +116,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
         // An old NACK reports a gap that has been filled since.
         let Some(delivered) = heard.expected.checked_since(self.acked) else { return AckOutcome::default() };
         if delivered > 0 {
@@ -144,7 +144,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
         if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
             let until = self.timer.extend();
             // RTO_high may have passed as well, if this call comes late.
@@ -157,7 +157,7 @@ impl Recovery for Send {
         self.go_back(cx, true);
         true
     }
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         if self.next > self.acked {
             self.go_back(cx, false);
         }

@@ -168,7 +168,7 @@ impl Paper {
     /// Handles an acknowledgement. `expected` was checked: it is at most `next`. `sack` belongs to a NACK and is not
     /// checked. The packet that triggered the acknowledgement was sent `rtt` ago.
     #[inline(always)]
-    pub(super) fn on_ack(
+    pub(super) fn handle_ack(
         &mut self,
         cx: &mut Cx<'_>,
         expected: Seq,
@@ -275,17 +275,17 @@ impl Paper {
         false
     }
 
-    pub(super) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         if self.phase == Phase::Recovering && self.stamps.is_some() {
             self.lost = Some(self.acked);
         } else {
             self.enter(cx, true);
         }
-        self.probes.on_timeout();
+        self.probes.handle_timeout();
     }
 
     /// Marks the packet at the cumulative acknowledgement for retransmission, even if it was retransmitted before.
-    pub(super) fn on_not_ready(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn handle_not_ready(&mut self, cx: &mut Cx<'_>) {
         if self.phase == Phase::Recovering {
             self.lost = Some(self.acked);
         } else {

@@ -19,7 +19,7 @@ impl Probes {
         Self { most, next: 1, left: 0 }
     }
     /// Handles a timeout; the first packet is retransmitted without [`Probes::take`].
-    pub(super) fn on_timeout(&mut self) {
+    pub(super) fn handle_timeout(&mut self) {
         self.left = self.next - 1;
         self.next = self.next.saturating_mul(2).min(self.most);
     }

@@ -65,7 +65,7 @@ impl RecoveryReceiver for Recv {
     }
 
     #[inline(always)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, _: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, _: bool) -> Answer {
         // Fast path of most packets: in order, and no packet is held.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;

@@ -84,7 +84,7 @@ impl Send {
         let nack = heard.kind == AckKind::Nack;
         let (outcome, advanced) = match &mut self.machine {
             Machine::Paper(paper) => {
-                let effect = paper.on_ack(cx, heard.expected, nack.then_some(heard.sack), holes, heard.rtt);
+                let effect = paper.handle_ack(cx, heard.expected, nack.then_some(heard.sack), holes, heard.rtt);
                 (AckOutcome { delivered: effect.delivered, loss: effect.entered }, effect.advanced)
             }
             Machine::Hls(hls) => {
@@ -235,11 +235,11 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
         self.process_ack(cx, heard, None)
     }
     #[inline(never)]
-    fn on_holes(
+    fn handle_holes(
         &mut self,
         cx: &mut Cx<'_>,
         _: &mut SharedPools,
@@ -254,7 +254,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
         let before = self.lost();
         let is_too_soon = self.timer.is_quick()
             && match &mut self.machine {
@@ -271,7 +271,7 @@ impl Recovery for Send {
         }
         cx.trace(|| Trace::TimedOut { acked: self.acked(), quick: self.timer.is_quick() });
         match &mut self.machine {
-            Machine::Paper(paper) => paper.on_timeout(cx),
+            Machine::Paper(paper) => paper.handle_timeout(cx),
             // The same packet is marked again if RTO_low marked it before.
             Machine::Hls(hls) => {
                 hls.timeout(false, 1);
@@ -285,13 +285,13 @@ impl Recovery for Send {
         self.note_lost(cx.now, before);
         true
     }
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         if self.outstanding() == 0 {
             return;
         }
         let before = self.lost();
         match &mut self.machine {
-            Machine::Paper(paper) => paper.on_not_ready(cx),
+            Machine::Paper(paper) => paper.handle_not_ready(cx),
             // The reaction to a timeout is the same.
             Machine::Hls(hls) => {
                 hls.timeout(false, 1);

@@ -38,8 +38,8 @@ impl Recv {
         }
     }
 
-    /// Handles a packet like [`RecoveryReceiver::on_data`], where the bitmap may have to be loaded first. A packet is
-    /// dropped if that is not possible, like one without bits in the pool (section 3.2.5).
+    /// Handles a packet like [`RecoveryReceiver::handle_data`], where the bitmap may have to be loaded first. A packet
+    /// is dropped if that is not possible, like one without bits in the pool (section 3.2.5).
     fn on_data_swapping(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
         if pools.receivers.enter(&mut pools.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
             pools.exhausted += 1;
@@ -131,7 +131,7 @@ impl RecoveryReceiver for Recv {
 
     // Not inlined, to keep the other schemes' arms of `AnyRecoveryReceiver` inlined.
     #[inline(never)]
-    fn on_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, _: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, _: bool) -> Answer {
         if pools.receivers.is_limited() { self.on_data_swapping(cx, pools, seq) } else { self.take(cx, pools, seq) }
     }
 

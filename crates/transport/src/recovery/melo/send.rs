@@ -282,7 +282,7 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
         let is_progress = heard.expected > self.known.first();
         let progress =
             |this: &mut Self, cx: &mut Cx<'_>, pools: &mut SharedPools| this.on_progress(cx, pools, heard.expected);
@@ -290,14 +290,14 @@ impl Recovery for Send {
         AckOutcome { delivered, loss: core::mem::take(&mut self.untold) }
     }
 
-    fn on_holes(
+    fn handle_holes(
         &mut self,
         cx: &mut Cx<'_>,
         pools: &mut SharedPools,
         heard: ParsedAck,
         holes: &[Range<Seq>; 3],
     ) -> AckOutcome {
-        let AckOutcome { delivered, loss } = self.on_ack(cx, pools, heard);
+        let AckOutcome { delivered, loss } = self.handle_ack(cx, pools, heard);
         let told = self.on_chip(cx, pools, |this, cx, pools| this.on_news(cx, pools, heard.sack, holes, delivered));
         AckOutcome { loss: told.loss | loss | core::mem::take(&mut self.untold), ..told }
     }
@@ -307,14 +307,14 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn on_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
         self.on_chip(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
         self.untold = false;
         true
     }
 
-    fn on_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
         let first = self.known.first();
         // A packet that will be sent anyway need not be sent twice.
         if first >= self.next || self.again().or(self.lost) == Some(first) {

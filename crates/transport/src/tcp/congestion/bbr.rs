@@ -355,7 +355,7 @@ impl Control for State {
         self.save(window);
         window.ssthresh
     }
-    fn on_timeout(&mut self, window: &Window, _: u64) -> u64 {
+    fn handle_timeout(&mut self, window: &Window, _: u64) -> u64 {
         self.save(window);
         (self.recovery, self.full, self.is_round_start) = (Recovery::Timeout, 0.0, true);
         window.ssthresh

@@ -128,7 +128,7 @@ impl Control for State {
     fn on_loss(&mut self, window: &Window, flight: u64) -> u64 {
         self.reduce(window, flight)
     }
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+    fn handle_timeout(&mut self, window: &Window, flight: u64) -> u64 {
         let ssthresh = self.reduce(window, flight);
         self.w_max = 0.0; // section 4.8
         ssthresh

@@ -131,7 +131,7 @@ pub trait Control {
         window.half(flight)
     }
     /// Handles a retransmission timeout; returns ssthresh.
-    fn on_timeout(&mut self, window: &Window, flight: u64) -> u64 {
+    fn handle_timeout(&mut self, window: &Window, flight: u64) -> u64 {
         window.half(flight)
     }
     /// Handles the first echoed mark in a window of data; returns ssthresh.
@@ -159,7 +159,7 @@ registry! {
         fn on_restart(&mut self);
         fn on_undo(&mut self);
         fn on_loss(&mut self, window: &Window, flight: u64) -> u64;
-        fn on_timeout(&mut self, window: &Window, flight: u64) -> u64;
+        fn handle_timeout(&mut self, window: &Window, flight: u64) -> u64;
         fn on_mark(&mut self, window: &Window, flight: u64) -> u64;
     }
     algorithms {

@@ -167,7 +167,7 @@ impl Connection {
             rtt,
             echo: self.agreed.ecn && !is_syn && segment.flags.contains(Flags::ECE),
         };
-        self.sending.on_ack(cx, &heard);
+        self.sending.handle_ack(cx, &heard);
         true
     }
 

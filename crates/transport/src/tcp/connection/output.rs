@@ -46,10 +46,10 @@ impl Connection {
             self.phase = Phase::Closed;
         }
         if self.receiving.deadline() <= cx.now {
-            self.receiving.on_timeout();
+            self.receiving.handle_timeout();
         }
         if self.sending.deadline() <= cx.now {
-            self.sending.on_timeout(cx);
+            self.sending.handle_timeout(cx);
         }
     }
 

@@ -17,7 +17,7 @@ impl Sending {
     }
 
     /// Handles an acknowledgement, which must not be older than the newest.
-    pub(in crate::tcp) fn on_ack(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>) {
+    pub(in crate::tcp) fn handle_ack(&mut self, cx: &mut Cx<'_>, heard: &Acknowledgement<'_>) {
         let flight = self.flight();
         let prior = self.pipe();
         let in_use = prior.saturating_mul(2) >= self.window.cwnd;

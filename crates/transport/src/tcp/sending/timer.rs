@@ -31,7 +31,7 @@ impl Sending {
     }
 
     /// Handles the deadlines that are due.
-    pub(in crate::tcp) fn on_timeout(&mut self, cx: &mut Cx<'_>) {
+    pub(in crate::tcp) fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         if self.paced_until <= cx.now {
             self.paced_until = Instant::NEVER;
         }
@@ -65,7 +65,7 @@ impl Sending {
         let is_first = self.mode != Mode::Slow || self.timed_out_at != self.acked;
         if is_first {
             self.undo = self.state_to_undo();
-            self.window.ssthresh = self.control.on_timeout(&self.window, self.in_network(self.flight()));
+            self.window.ssthresh = self.control.handle_timeout(&self.window, self.in_network(self.flight()));
         }
         // The receiver reneges, or appears to (RFC 2018, section 8).
         if !is_first || self.board.is_sacked(self.acked) {

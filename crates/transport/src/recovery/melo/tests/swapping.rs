@@ -55,14 +55,14 @@ impl Flow {
         let answer = self.data.pop_front().flatten().and_then(|data| self.receive(cx, receiving, &data));
         self.answers.push_back(answer);
         match self.answers.pop_front().flatten() {
-            Some(Answer::Ack(ack)) => self.sender.on_ack(cx, sending, &ack, cx.now),
-            Some(Answer::Holes(nack)) => self.sender.on_hole_nack(cx, sending, &nack, cx.now),
+            Some(Answer::Ack(ack)) => self.sender.handle_ack(cx, sending, &ack, cx.now),
+            Some(Answer::Holes(nack)) => self.sender.handle_hole_nack(cx, sending, &nack, cx.now),
             None => {}
         }
     }
 
     fn receive(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data) -> Option<Answer> {
-        let reply = self.receiver.on_data(cx, pools, data, false);
+        let reply = self.receiver.handle_data(cx, pools, data, false);
         self.accepted += u64::from(reply.verdict.accepted().is_some());
         match reply.verdict {
             DataVerdict::Buffered(_) => self.buffered += 1,
@@ -139,7 +139,7 @@ fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
     };
     let nack = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut SharedPools, from, sack| {
         let holes = [seq(from)..seq(sack), seq(0)..seq(0), seq(0)..seq(0)];
-        sender.on_holes(cx, pools, heard(AckKind::Nack, 0, sack), &holes).loss
+        sender.handle_holes(cx, pools, heard(AckKind::Nack, 0, sack), &holes).loss
     };
     let [first, second, third] = &mut senders;
     // The recovery of packet 0 ends while a hole is open that was reported meanwhile.
@@ -147,16 +147,16 @@ fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
     assert!(nack(first, cx, &mut pools, 0, 1));
     send(first, cx, &mut pools, 24);
     assert!(!nack(first, cx, &mut pools, 10, 20), "an episode is reported once");
-    assert!(!first.on_ack(cx, &mut pools, heard(AckKind::Ack, 10, 0)).loss);
+    assert!(!first.handle_ack(cx, &mut pools, heard(AckKind::Ack, 10, 0)).loss);
     // Others take the blocks of the first one's bits.
     for (sender, sack) in [(&mut *second, 1), (&mut *third, 20)] {
         send(sender, cx, &mut pools, 24);
         assert!(nack(sender, cx, &mut pools, 0, sack));
     }
     assert_eq!((pools.sending.in_use(), pools.forgotten), (4, 0));
-    assert!(first.on_ack(cx, &mut pools, heard(AckKind::Ack, 11, 0)).loss);
+    assert!(first.handle_ack(cx, &mut pools, heard(AckKind::Ack, 11, 0)).loss);
     assert_eq!((pools.forgotten, first.in_flight()), (1, 0), "it goes back");
-    assert!(!first.on_ack(cx, &mut pools, heard(AckKind::Ack, 12, 0)).loss);
+    assert!(!first.handle_ack(cx, &mut pools, heard(AckKind::Ack, 12, 0)).loss);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn whoever_closes_while_away_leaves_nothing_behind() {
     let mut all = [receiver(), receiver(), receiver()];
     for receiver in &mut all {
         let data = Data { psn: Psn::new(20), payload: 1, last: false, retransmission: false, trimmed: false };
-        receiver.on_data(&mut Cx::at(Instant::ZERO), &mut pools, &data, false);
+        receiver.handle_data(&mut Cx::at(Instant::ZERO), &mut pools, &data, false);
     }
     assert_eq!((pools.receiving.in_use(), pools.swaps()), (3, 2), "one of them is there");
     all.iter_mut().for_each(|receiver| receiver.release(&mut pools));
