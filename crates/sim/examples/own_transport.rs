@@ -15,8 +15,8 @@ use selvedge_transport::endpoint::{
 };
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, HoldReason, Limits};
-use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Rate};
-use selvedge_wire::{Control, Data, Label, Packet, Repr};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Rate};
+use selvedge_wire::{Control, Label, Packet, Repr};
 
 /// Kind of the only control packets: an acknowledgement of all packets before a number.
 const ACK: Label = Label::new("ACK");
@@ -198,19 +198,10 @@ impl Endpoint for Host {
         }
         let index = sending.next;
         let retransmission = index < sending.sent;
-        let data = Data {
-            psn: Psn::new(index as u32),
-            payload: cx.frames.payload(sending.message.size, index),
-            last: index + 1 == sending.packets,
-            retransmission,
-            trimmed: false,
-        };
-        *packet = cx.data(entry, &sending.message, sending.qp, data);
+        *packet = cx.data(entry, &sending.message, sending.qp, index, retransmission);
         sending.next += 1;
         sending.sent = sending.sent.max(sending.next);
         sending.busy = cx.now();
-        cx.stats.data_sent += 1;
-        cx.stats.retransmissions += u64::from(retransmission);
         self.refresh(cx, entry);
         true
     }

@@ -18,7 +18,7 @@ mod stats;
 
 use core::fmt;
 
-use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
+use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
 use selvedge_wire::{Control, Data, Ecn, Packet, Repr};
 
 use crate::fabric::{Fabric, SettingError};
@@ -133,8 +133,12 @@ impl Context<'_, '_> {
         self.outbox.answers.push(packet);
     }
 
-    /// Returns a data packet of flow `entry`, which this host sends.
-    pub fn data(&self, entry: u32, message: &Message, qp: QpNumber, data: Data) -> Packet {
+    /// Returns packet `index` of a message that this host sends as flow `entry`, and counts it as sent. Indices and
+    /// PSNs begin at 0.
+    pub fn data(&mut self, entry: u32, message: &Message, qp: QpNumber, index: u64, retransmission: bool) -> Packet {
+        self.stats.data_sent += 1;
+        self.stats.retransmissions += u64::from(retransmission);
+        let payload = self.frames.payload(message.size, index);
         Packet {
             sent_at: self.cx.now,
             src: self.host,
@@ -142,10 +146,16 @@ impl Context<'_, '_> {
             qp,
             slot: self.outbox.slot(entry),
             entropy: message.entropy,
-            frame: data.payload + self.frames.header,
+            frame: payload + self.frames.header,
             class: message.class,
             ecn: if self.frames.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
-            repr: Repr::Data(data),
+            repr: Repr::Data(Data {
+                psn: Seq::new(index).to_psn(Psn::new(0)),
+                payload,
+                last: index + 1 == self.frames.packets(message.size),
+                retransmission,
+                trimmed: false,
+            }),
         }
     }
 }
@@ -341,5 +351,6 @@ registry! {
         "ndp" => Ndp(ndp),
         /// Homa: receivers grant and choose priorities, shortest first (SIGCOMM'18).
         "homa" => Homa(homa),
-    }    own [Own own]
+    }
+    own [Own own]
 }

@@ -369,20 +369,11 @@ impl Endpoint for Host {
             sending.take().map(|taken| (taken, priority, sending.message, sending.qp))
         });
         let Some(Some(((index, retransmission), priority, message, qp))) = taken else { return false };
-        let (seq, size) = (Seq::new(index), message.size);
         if retransmission {
-            cx.cx.trace(|| Trace::Retransmitted { seq });
+            cx.cx.trace(|| Trace::Retransmitted { seq: Seq::new(index) });
         }
-        let data = Data {
-            psn: seq.to_psn(FIRST),
-            payload: cx.frames.payload(size, index),
-            last: index + 1 == cx.frames.packets(size),
-            retransmission,
-            trimmed: false,
-        };
-        *packet = Packet { class: cx.frames.classes[usize::from(priority)], ..cx.data(entry, &message, qp, data) };
-        cx.stats.data_sent += 1;
-        cx.stats.retransmissions += u64::from(retransmission);
+        let data = cx.data(entry, &message, qp, index, retransmission);
+        *packet = Packet { class: cx.frames.classes[usize::from(priority)], ..data };
         true
     }
 

@@ -220,17 +220,7 @@ impl Endpoint for Host {
         };
         flow.queued = false;
         let Some(NdpSegment { seq, retransmission, entropy }) = flow.sender.poll_transmit(cx.cx) else { return false };
-        let (size, index) = (flow.message.size, seq.index());
-        let data = Data {
-            psn: seq.to_psn(FIRST),
-            payload: cx.frames.payload(size, index),
-            last: index + 1 == cx.frames.packets(size),
-            retransmission,
-            trimmed: false,
-        };
-        *packet = Packet { entropy, ..cx.data(entry, &flow.message, flow.qp, data) };
-        cx.stats.data_sent += 1;
-        cx.stats.retransmissions += u64::from(retransmission);
+        *packet = Packet { entropy, ..cx.data(entry, &flow.message, flow.qp, seq.index(), retransmission) };
         flow.refresh(cx.outbox, entry);
         true
     }
