@@ -38,13 +38,13 @@ impl Memory {
         Descriptor { port: at(packet.src).port, ..Descriptor::of(&packet, slot, at(packet.dst)) }
     }
 
-    /// Removes a packet.
     /// Returns a packet.
     #[allow(dead_code, reason = "only one of the programs that share this file looks at packets")]
     pub(crate) fn get(&self, slot: Slot) -> Packet {
         self.packets[slot as usize]
     }
 
+    /// Removes a packet, and returns it.
     pub(crate) fn take(&mut self, slot: Slot) -> Packet {
         self.free.push(slot);
         self.packets[slot as usize]

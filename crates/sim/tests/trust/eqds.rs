@@ -1,13 +1,13 @@
 //! EQDS tunnels in a fabric that trims, and in one that drops.
 
 use selvedge_sim::config::{BufferConfig, InputQueued, Trimming};
-use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::{Fraction, Many, Pairs, Poisson, Sizes, Start};
 use selvedge_transport::eqds::{self, EqdsConfig, LifeConfig, Memory, Messages, Policy, Source};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
-use crate::support::{Scene, Series, link, star};
+use crate::support::{Scene, Series, link, lose, star};
 
 fn speaks_eqds(scene: Scene, burst: Toggle) -> Scene {
     scene.with(|config| {
@@ -141,9 +141,7 @@ fn credit_goes_first_to_who_has_the_highest_priority_whatever_is_trimmed() {
 fn losses_cost_time_and_nothing_else() {
     for burst in [Toggle::Auto, Toggle::Off] {
         let scene = incast(burst).with(|config| {
-            let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 50) });
-            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
-            config.loss.push(LossConfig { link, direction, packets, model });
+            lose(config, Affected::All, Chance::ratio(1, 50));
             if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
                 *own = InputQueued { per_port: Setting::Off, ..*own };
             }
@@ -157,9 +155,7 @@ fn losses_cost_time_and_nothing_else() {
 /// Adds random losses of one packet in `one_in` on all links.
 fn losing(scene: Scene, one_in: u64) -> Scene {
     scene.with(|config| {
-        let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, one_in) });
-        let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
-        config.loss.push(LossConfig { link, direction, packets, model });
+        lose(config, Affected::All, Chance::ratio(1, one_in));
         if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
             *own = InputQueued { per_port: Setting::Off, ..*own };
         }
@@ -219,9 +215,7 @@ fn without_trimming_losses_need_no_timeout() {
 fn flows_know_what_came_twice_whether_they_finish_or_not() {
     let losing_answers = |scene: Scene, seed, end: Option<Duration>| {
         let scene = scene.flow(0, 1, 300_000, Duration::ZERO).with(|config| {
-            let model = LossModel::Random(RandomLoss { rate: Chance::ratio(6, 10) });
-            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::Ack);
-            config.loss.push(LossConfig { link, direction, packets, model });
+            lose(config, Affected::Ack, Chance::ratio(6, 10));
             config.seed = seed;
             config.stop.time = end;
         });

@@ -1,7 +1,7 @@
 //! Stacks that send through EQDS tunnels: TCP and RDMA behind EQIFs, in a fabric that trims and in one that drops.
 
 use selvedge_sim::config::{BufferConfig, InputQueued, RdmaConfig, TransportConfig, Trimming, TunnelledConfig};
-use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_sim::topology::FatTree;
 use selvedge_sim::workload::Start;
 use selvedge_transport::congestion::dcqcn::DcqcnConfig;
@@ -12,7 +12,7 @@ use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, Toggle};
 
-use crate::support::{Scene, Series, link, star};
+use crate::support::{Scene, Series, link, lose, star};
 
 /// Stack that sends through tunnels.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -109,9 +109,7 @@ fn losses_are_repaired_between_the_ends_of_the_tunnel() {
     for stack in Stack::ALL {
         for burst in [Toggle::Auto, Toggle::Off] {
             let scene = incast(stack, burst).with(|config| {
-                let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 100) });
-                let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::All);
-                config.loss.push(LossConfig { link, direction, packets, model });
+                lose(config, Affected::All, Chance::ratio(1, 100));
                 if let BufferConfig::InputQueued(own) = &mut config.switch.buffer {
                     *own = InputQueued { per_port: Setting::Off, ..*own };
                 }

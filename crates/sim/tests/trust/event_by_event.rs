@@ -6,7 +6,7 @@
 use selvedge_sim::config::{
     BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, Trimming,
 };
-use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_sim::topology::Node;
 use selvedge_switch::descriptor::{Descriptor, Slot};
@@ -17,7 +17,7 @@ use selvedge_wire::{Ecn, Packet, Repr};
 
 use crate::packet_memory::Memory;
 use crate::shortcuts::{one_of, scene};
-use crate::support::{Outcome, Scene};
+use crate::support::{Outcome, Scene, lose};
 
 /// Arrival of a packet at its host.
 type Arrival = (Instant, HostId, Packet);
@@ -252,12 +252,7 @@ fn packets_arrive_as_in_the_simulator_with_netrt() {
         eprintln!("scene {seed}");
         let mut scene = other_switches(seed);
         scene.config.switch.netrt.enabled = true;
-        scene.config.loss.push(LossConfig {
-            link: "all".parse().unwrap(),
-            direction: Direction::Both,
-            packets: Affected::All,
-            model: LossModel::Random(RandomLoss { rate: Chance::ratio(1, 200) }),
-        });
+        lose(&mut scene.config, Affected::All, Chance::ratio(1, 200));
         copies += compare(&scene, &mut [0; Kind::COUNT]).record.netrt.retransmissions;
     }
     assert!(copies > 100, "{copies}");

@@ -2,13 +2,13 @@
 
 use selvedge_sim::SimConfig;
 use selvedge_sim::config::{BufferConfig, InputQueued, TransportConfig};
-use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_telemetry::DropReason;
 use selvedge_transport::homa::HomaConfig;
 use selvedge_units::{Bytes, Chance, Duration, Setting};
 
 use crate::determinism::homa;
-use crate::support::{Scene, Series, drops, link, star};
+use crate::support::{Scene, Series, drops, link, lose, star};
 
 /// Buffers that hold whatever is sent.
 fn ample(config: &mut SimConfig) {
@@ -61,14 +61,7 @@ fn a_short_message_does_not_wait_for_long_ones() {
 
 #[test]
 fn losses_of_any_packet_are_survived() {
-    let random = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 50) });
-    let loss = LossConfig {
-        link: "all".parse().expect("a valid link selector"),
-        direction: Direction::Both,
-        packets: Affected::All,
-        model: random,
-    };
     let scene = (0..8).fold(scene(9), |scene, src| scene.flow(src, 8, 100_000, Duration::ZERO));
-    let outcome = scene.with(|config| config.loss.push(loss)).finish();
+    let outcome = scene.with(|config| lose(config, Affected::All, Chance::ratio(1, 50))).finish();
     assert!(drops(&outcome.record.data_drops, DropReason::LinkLoss) > 0 && outcome.record.timeouts > 0);
 }

@@ -1,12 +1,12 @@
 //! NDP in the fabric.
 
-use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_sim::topology::FatTree;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Chance, Duration};
 
 use crate::determinism::ndp;
-use crate::support::{Scene, Series, drops, link, star};
+use crate::support::{Scene, Series, drops, link, lose, star};
 
 fn incast(senders: u32, size: u64) -> Scene {
     let scene = Scene::new(star(&vec![link(40, 500); senders as usize + 1]), Series::Irn).with(ndp);
@@ -44,14 +44,7 @@ fn an_incast_keeps_the_receivers_link_busy_and_loses_nothing() {
 
 #[test]
 fn losses_of_any_packet_are_survived() {
-    let random = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 50) });
-    let loss = LossConfig {
-        link: "all".parse().expect("a valid link selector"),
-        direction: Direction::Both,
-        packets: Affected::All,
-        model: random,
-    };
-    let outcome = incast(8, 100_000).with(|config| config.loss.push(loss)).finish();
+    let outcome = incast(8, 100_000).with(|config| lose(config, Affected::All, Chance::ratio(1, 50))).finish();
     assert!(drops(&outcome.record.data_drops, DropReason::LinkLoss) > 0 && outcome.record.timeouts > 0);
 }
 

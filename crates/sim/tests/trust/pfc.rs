@@ -1,7 +1,7 @@
 //! Priority flow control: nothing is dropped, nothing stops for ever, and the costs of pauses.
 
 use selvedge_sim::config::{BufferConfig, LinkHeadroom, NicConfig, PfcConfig, SharedBuffer};
-use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::{Affected, Direction, DropList, LinkSelector, LossConfig, LossModel};
 use selvedge_sim::topology::{Chain, FatTree, Graph};
 use selvedge_sim::workload::Start;
 use selvedge_sim::{SimConfig, port_infos};
@@ -10,7 +10,7 @@ use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_transport::recovery::irn::Timeouts;
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting};
 
-use crate::support::{Outcome, PAUSE_FRAME, Scene, Series, drops, link, star};
+use crate::support::{Outcome, PAUSE_FRAME, Scene, Series, drops, link, lose, star};
 
 fn fat_tree() -> Graph {
     FatTree { k: 4, link: link(40, 2_000) }.build().unwrap()
@@ -322,20 +322,14 @@ fn a_lost_resume_does_not_stop_the_link_for_ever() {
 #[test]
 fn pause_frames_may_be_lost_at_random() {
     // A lost stop overruns the buffer until the refresh: drops for real, which go-back-N repairs.
-    let model = LossModel::Random(RandomLoss { rate: Chance::ratio(3, 10) });
     let scene = Scene::new(star(&[link(100, 1_000), link(100, 1_000), link(10, 1_000)]), Series::RocePfc);
     let scene = scene.flow(0, 2, 1_000_000, Duration::ZERO).flow(1, 2, 1_000_000, Duration::ZERO);
     let scene = scene.roce(|roce| {
         roce.acks = Acks::PerPacket;
         roce.rto = Setting::Value(Duration::from_ms(1));
     });
-    let outcome = scene
-        .buffer(Some(60_000))
-        .with(|config| {
-            let (link, direction, packets) = (LinkSelector::All, Direction::Both, Affected::Pause);
-            config.loss.push(LossConfig { link, direction, packets, model });
-        })
-        .finish();
+    let outcome =
+        scene.buffer(Some(60_000)).with(|config| lose(config, Affected::Pause, Chance::ratio(3, 10))).finish();
     assert!(outcome.record.pause_drops.total() > 0);
     assert!(drops(&outcome.record.data_drops, DropReason::HeadroomFull) > 0);
 }

@@ -1,13 +1,13 @@
 //! Plain runs take shortcuts: whole visits of an output, turns of ports, trains of hosts. Recorded runs take none. In
 //! every scene both have byte-identical results: [`Scene::record`] compares them.
 
-use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::{Affected, LinkFailure};
 use selvedge_sim::record::Focus;
 use selvedge_sim::topology::{Chain, FatTree, Graph, LeafSpine, LinkConfig};
 use selvedge_transport::recovery::go_back_n::Acks;
 use selvedge_units::{Bytes, Chance, Domain, Duration, Rng, Toggle};
 
-use crate::support::{Scene, Series, link, star};
+use crate::support::{Scene, Series, link, lose, star};
 
 /// Seeds of the scenes in a usual run; `SELVEDGE_SCENES=FIRST..LAST` asks for others.
 const SCENES: std::ops::Range<u64> = 0..150;
@@ -65,9 +65,7 @@ pub(crate) fn scene(seed: u64) -> Scene {
     scene.config.nic.mtu = Bytes::new(one_of(rng, &[256, 1_000, 1_024, 4_096]));
     scene.config.switch.ecn.enabled = one_of(rng, &[Toggle::Off, Toggle::Off, Toggle::On]);
     if rng.below(4) == 0 {
-        let (direction, packets) = (Direction::Both, Affected::All);
-        let model = LossModel::Random(RandomLoss { rate: Chance::ratio(1, 1_000) });
-        scene.config.loss.push(LossConfig { link: "all".parse().unwrap(), direction, packets, model });
+        lose(&mut scene.config, Affected::All, Chance::ratio(1, 1_000));
     }
     if rng.below(4) == 0 {
         let (at, link) = (Duration::from_us(rng.below(60)), one_of(rng, &["host-links", "all"]));

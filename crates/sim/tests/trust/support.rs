@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_sim::config::{BufferConfig, InputQueued, NicConfig, PathTransports, RdmaConfig, Stop, SwitchConfig};
+use selvedge_sim::fault::{Affected, Direction, LinkSelector, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::record::{Event, Focus};
 use selvedge_sim::topology::{Graph, LinkConfig, Node, Paths};
 use selvedge_sim::workload::{
@@ -14,7 +15,7 @@ use selvedge_telemetry::{DropReason, Drops, FlowRow, Observer, PacketKind, PortR
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, RecoveryConfig};
-use selvedge_units::{Bytes, Duration, HostId, Instant, Rate};
+use selvedge_units::{Bytes, Chance, Duration, HostId, Instant, Rate};
 use selvedge_wire::Header;
 
 /// The four series of the IRN paper's basic comparison.
@@ -388,6 +389,12 @@ impl Library for Lists {
     fn flows(&self, _: &str, _: StartUnit) -> Result<FlowList, ConfigError> {
         Ok(self.0.clone())
     }
+}
+
+/// Sets random loss of these packets on all links, in both directions.
+pub(crate) fn lose(config: &mut SimConfig, packets: Affected, rate: Chance) {
+    let (link, direction, model) = (LinkSelector::All, Direction::Both, LossModel::Random(RandomLoss { rate }));
+    config.loss.push(LossConfig { link, direction, packets, model });
 }
 
 pub(crate) fn link(gbps: u64, delay_ns: u64) -> LinkConfig {

@@ -1,7 +1,7 @@
 //! TCP flows: closed forms and invariants.
 
 use selvedge_sim::config::{BufferConfig, Trimming, TunnelledConfig};
-use selvedge_sim::fault::{Affected, Direction, LinkFailure, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::{Affected, LinkFailure};
 use selvedge_sim::topology::{FatTree, Graph, LeafSpine};
 use selvedge_sim::workload::{Fraction, HostRef, Hosts, Incast, Many, Pairs, Poisson, Senders, Sizes};
 use selvedge_sim::{Beside, SimConfig};
@@ -11,7 +11,7 @@ use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::tcp::congestion::{CongestionConfig, lia};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
-use crate::support::{Scene, Series, link, pair, star};
+use crate::support::{Scene, Series, link, lose, pair, star};
 
 /// Returns the scene with TCP as its transport.
 fn speaking(scene: Scene, tcp: TcpConfig) -> Scene {
@@ -28,15 +28,6 @@ fn variants() -> Vec<TcpConfig> {
     ];
     all.extend(CongestionConfig::all().map(|congestion| TcpConfig { congestion, ..base }));
     all
-}
-
-fn lossy(config: &mut SimConfig, rate: Chance) {
-    config.loss.push(LossConfig {
-        link: "all".parse().unwrap(),
-        direction: Direction::Both,
-        packets: Affected::All,
-        model: LossModel::Random(RandomLoss { rate }),
-    });
 }
 
 #[test]
@@ -123,7 +114,7 @@ fn tcp_beside_tcp_keeps_settings_of_its_own() {
 #[test]
 fn silences_between_the_timeouts_of_many_flows_are_not_sampled_for_ever() {
     let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
-        lossy(config, Chance::from_f64(1.0).unwrap());
+        lose(config, Affected::All, Chance::from_f64(1.0).unwrap());
         config.sample = Some(Duration::from_us(10));
     });
     let at = |n: u32| Duration::from_us(3_000) * u64::from(n);
@@ -138,7 +129,7 @@ fn silences_between_the_timeouts_of_many_flows_are_not_sampled_for_ever() {
 #[test]
 fn hours_of_silence_are_not_sampled() {
     let scene = speaking(Scene::new(pair(link(100, 1_000)), Series::Irn), TcpConfig::default()).with(|config| {
-        lossy(config, Chance::from_f64(1.0).unwrap());
+        lose(config, Affected::All, Chance::from_f64(1.0).unwrap());
         config.sample = Some(Duration::from_us(10));
     });
     let outcome = scene.flow(0, 1, 5_000, Duration::ZERO).run();
@@ -176,7 +167,7 @@ fn nothing_appears_or_vanishes() {
                     connections: 1,
                 });
                 config.switch.ecn.enabled = true.into();
-                lossy(config, Chance::ratio(1, 100));
+                lose(config, Affected::All, Chance::ratio(1, 100));
             });
             let whole = scene.clone().finish();
             assert!(whole.record.retransmissions > 0);
@@ -195,7 +186,7 @@ fn goodput_under_random_loss_is_what_the_square_root_formula_says() {
         for seed in 1..=3 {
             let scene = speaking(Scene::new(pair(link(100, 100_000)), Series::Irn), tcp).buffer(None).with(|config| {
                 config.seed = seed;
-                lossy(config, Chance::ratio(1, p));
+                lose(config, Affected::All, Chance::ratio(1, p));
                 config.loss[0].packets = Affected::Data;
             });
             let outcome = scene.flow(0, 1, 1_000 * p * 64, Duration::ZERO).finish();
@@ -237,7 +228,7 @@ fn subflows_of_all_kinds_deliver_everything() {
     let opened = TcpConfig { handshake: true, fin: true, ..multipath(8) };
     for tcp in [multipath(2), opened, TcpConfig { sack: false, ..multipath(8) }] {
         let mut scene = speaking(Scene::new(parallel(4), Series::Irn), tcp).buffer(Some(100_000));
-        scene = scene.with(|config| lossy(config, Chance::ratio(1, 100)));
+        scene = scene.with(|config| lose(config, Affected::All, Chance::ratio(1, 100)));
         for (n, size) in (0..).zip([1, 5_000, 100_001, 3_000_000]) {
             scene = scene.flow(n % 2, 2 + n % 2, size, Duration::from_us(u64::from(n)));
             scene = scene.flow(2 + n % 2, n % 2, size, Duration::from_us(u64::from(n)));

@@ -2,7 +2,7 @@
 //! engines.
 
 use selvedge_sim::config::{BalancingConfig, BufferConfig, DrillConfig, Trimming, TunnelledConfig};
-use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
+use selvedge_sim::fault::Affected;
 use selvedge_sim::topology::{FatTree, Graph};
 use selvedge_sim::workload::{HostRef, Many, Operations, Partners, Sizes, Verb, Verbs};
 use selvedge_sim::{SimConfig, fault::LinkFailure};
@@ -19,7 +19,7 @@ use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::melo::{MeloConfig, Resend};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Rate, Setting, Toggle};
 
-use crate::support::{Scene, Series, link, star};
+use crate::support::{Scene, Series, link, lose, star};
 
 const ALL: [Verb; 7] =
     [Verb::Write, Verb::WriteImmediate, Verb::Read, Verb::Send, Verb::SendImmediate, Verb::FetchAdd, Verb::CompareSwap];
@@ -52,11 +52,7 @@ fn melo(config: &mut SimConfig) {
 
 /// Sets random loss of packets on each link.
 fn losing(packets: Affected, per_mille: u64) -> impl FnOnce(&mut SimConfig) {
-    move |config| {
-        let model = LossModel::Random(RandomLoss { rate: Chance::ratio(per_mille, 1_000) });
-        let all = "all".parse().unwrap();
-        config.loss.push(LossConfig { link: all, direction: Direction::Both, packets, model });
-    }
+    move |config| lose(config, packets, Chance::ratio(per_mille, 1_000))
 }
 
 #[test]
