@@ -14,7 +14,7 @@ pub struct AimdConfig {
     /// The part of the window that remains after a loss, from 0 to below 1. Default: 0.5.
     pub decrease_factor: f64,
     /// The reaction of the window to a timeout. Default: decrease.
-    pub handle_timeout: OnTimeout,
+    pub on_timeout: OnTimeout,
 }
 
 /// The reaction of the window to a timeout.
@@ -31,7 +31,7 @@ pub enum OnTimeout {
 
 impl Default for AimdConfig {
     fn default() -> Self {
-        Self { window: WindowConfig::default(), decrease_factor: 0.5, handle_timeout: OnTimeout::Decrease }
+        Self { window: WindowConfig::default(), decrease_factor: 0.5, on_timeout: OnTimeout::Decrease }
     }
 }
 

@@ -15,7 +15,7 @@ pub use config::{AimdConfig, AimdConfig as Config, OnTimeout};
 pub struct Control {
     window: Window,
     decrease_factor: f64,
-    handle_timeout: OnTimeout,
+    on_timeout: OnTimeout,
 }
 
 impl Control {
@@ -24,8 +24,8 @@ impl Control {
     /// # Panics
     /// When a setting still says "auto".
     pub fn new(config: &AimdConfig) -> Self {
-        let AimdConfig { window, decrease_factor, handle_timeout } = config;
-        Self { window: Window::new(window), decrease_factor: *decrease_factor, handle_timeout: *handle_timeout }
+        let AimdConfig { window, decrease_factor, on_timeout } = config;
+        Self { window: Window::new(window), decrease_factor: *decrease_factor, on_timeout: *on_timeout }
     }
 }
 
@@ -36,7 +36,7 @@ impl Congestion for Control {
         match signal {
             Signal::Acked { bytes, in_flight, .. } => self.window.grow(bytes, in_flight),
             Signal::Lost => self.window.cut(self.decrease_factor),
-            Signal::TimedOut => self.window.cut(match self.handle_timeout {
+            Signal::TimedOut => self.window.cut(match self.on_timeout {
                 OnTimeout::Decrease => self.decrease_factor,
                 OnTimeout::Restart => 0.0,
             }),

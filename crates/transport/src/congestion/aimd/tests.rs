@@ -62,7 +62,7 @@ fn a_loss_halves_the_window() {
 
 #[test]
 fn a_timeout_may_start_over() {
-    let mut control = Control::new(&AimdConfig { handle_timeout: OnTimeout::Restart, ..of_frames(64) });
+    let mut control = Control::new(&AimdConfig { on_timeout: OnTimeout::Restart, ..of_frames(64) });
     hear(&mut control, Signal::TimedOut);
     assert_eq!(control.window(), Bytes::new(FRAME));
 }
