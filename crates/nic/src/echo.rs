@@ -3,10 +3,12 @@
 //!
 //! Called only where switches write telemetry, so that other simulations pay nothing.
 
+use selvedge_transport::Cx;
+use selvedge_transport::endpoint::Context;
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, PathRecord, Repr};
 
-use crate::nic::Nic;
+use crate::nic::{FlowParams, Nic, NicParams};
 
 /// Telemetry that an acknowledgement will carry.
 #[derive(Debug)]
@@ -19,12 +21,13 @@ pub(crate) struct Echo {
 
 impl Nic {
     /// Handles `path`, which switches have written on `packet`; the packet was handled just now.
-    pub fn handle_path(&mut self, now: Instant, packet: &Packet, path: &PathRecord) {
+    pub fn handle_path(&mut self, params: &NicParams, now: Instant, packet: &Packet, path: &PathRecord) {
         match packet.repr {
             // The acknowledgement of the packet, if there is one, is the last in the queue.
             Repr::Data(_) => {
                 let of = (packet.src, packet.qp, packet.sent_at);
                 if self
+                    .port
                     .answers
                     .last()
                     .is_some_and(|answer| is_ack(answer) && (answer.dst, answer.qp, answer.sent_at) == of)
@@ -33,10 +36,10 @@ impl Nic {
                 }
             }
             Repr::Ack(_) | Repr::HoleNack(_) => {
-                if let Some(state) = self.sender_at(packet.slot, packet.qp) {
-                    state.sender.handle_telemetry(now, path);
-                    self.refresh(packet.slot, now);
-                }
+                let FlowParams::Rdma(own) = &params.flows else { return };
+                let (cx, frames, port) = (&mut Cx::at(now), &params.frames, &mut self.port);
+                let context = &mut Context { cx, params: own, frames, port, first: 0 };
+                self.queue_pairs.handle_telemetry(context, packet.slot, packet.qp, path);
             }
             Repr::Cnp
             | Repr::Control(_)

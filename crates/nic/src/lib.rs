@@ -8,22 +8,20 @@ pub mod cm;
 mod echo;
 mod eqds;
 mod eqif;
-mod messages;
 mod nic;
-mod qp;
 mod rdma;
 mod reorder;
 mod slot;
-mod standing;
-mod tcp;
+#[cfg(test)]
+mod tcp_tests;
 #[cfg(test)]
 mod tests;
 pub mod verbs;
 
-pub use nic::{FlowParams, Incoming, Nic, NicParams, RdmaParams, TcpParams, Train};
-pub use qp::{Carrier, Report};
+pub use nic::{Carrier, FlowParams, Nic, NicParams};
 pub use rdma::{ConnectionParams, Ledger, VerbsParams, WireFormat};
 pub use reorder::{Kept, ReorderBuffer, Spare};
-pub use selvedge_transport::endpoint::{Completion, Frames, Handled, Message, NicStats, Standing};
+pub use selvedge_transport::endpoint::{Completion, Frames, Handled, Message, NicStats, Received, Standing};
+pub use selvedge_transport::queue_pairs::{Incoming, RdmaParams, Report, Train};
+pub use selvedge_transport::tcp::TcpParams;
 pub use slot::REQUESTS;
-pub use standing::Received;

@@ -4,9 +4,9 @@
 //! no distinction of kinds. Each kind has a range; of equal deadlines, the lower slot comes first.
 //!
 //! ```text
-//!     0             2^28          2^29 - 2^27   2^29         2^29 + 2^28         2^30 - 2^27     2^30
-//!     | queue pairs | messages    | headers     | tunnels    | tunnels of stacks | that end here | TCP's flows
-//!                                                                                  parts of NIC
+//!     0             2^28       2^29 - 2^27   2^29      2^29 + 2^28         2^30 - 2^27     2^30   2^30 + 2^29
+//!     | queue pairs | messages | headers     | tunnels | tunnels of stacks | that end here | TCP  | TCP beside
+//!                                                                            parts of NIC
 //! ```
 
 /// Range of the slots of one kind.
@@ -16,19 +16,23 @@ pub(crate) struct SlotRange {
     end: u32,
 }
 
+/// Queue pairs of the NIC's own, at either end.
+pub(crate) const QUEUE_PAIRS: SlotRange = SlotRange { first: 0, end: MESSAGES.first };
 /// Flows of a transport of messages, at either end, and the transport itself.
 pub(crate) const MESSAGES: SlotRange = SlotRange { first: 1 << 28, end: HEADERS.first };
 /// Headers of packets of applications' queue pairs that are in tunnels. Such packets have this as their
 /// [`slot`](selvedge_wire::Packet::slot) while this NIC keeps them; the ring and the heap have none of these.
 pub(crate) const HEADERS: SlotRange = SlotRange { first: (1 << 29) - (1 << 27), end: TUNNELS.first };
-/// EQDS tunnels for native messages that begin here, and messages.
+/// EQDS tunnels for native messages, at either end, and messages.
 pub(crate) const TUNNELS: SlotRange = SlotRange { first: 1 << 29, end: EGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that begin here.
 pub(crate) const EGRESS_TUNNELS: SlotRange = SlotRange { first: (1 << 29) + (1 << 28), end: INGRESS_TUNNELS.first };
 /// Tunnels for packets of stacks that end here.
 pub(crate) const INGRESS_TUNNELS: SlotRange = SlotRange { first: (1 << 30) - (1 << 27), end: POLL };
-/// TCP flows, at either end. Deadlines use one bit more.
-pub(crate) const TCP: SlotRange = SlotRange { first: 1 << 30, end: 1 << 31 };
+/// TCP flows, at either end.
+pub(crate) const TCP: SlotRange = SlotRange { first: 1 << 30, end: BESIDE.first };
+/// TCP flows beside the transport, at either end.
+pub(crate) const BESIDE: SlotRange = SlotRange { first: (1 << 30) + (1 << 29), end: 1 << 31 };
 
 /// The next poll of the link by a queue pair, in deadlines.
 pub(crate) const POLL: u32 = TCP.first - 6;
@@ -72,7 +76,7 @@ pub(crate) enum Owner {
     QueuePair,
     /// A flow of a transport of messages, or the transport itself.
     Message,
-    /// A tunnel for native messages that begins here, or a message.
+    /// A tunnel for native messages, or a message.
     Tunnel,
     /// A tunnel for packets of stacks that begins here, at this index.
     EgressTunnel(u32),
@@ -94,6 +98,8 @@ pub(crate) enum Owner {
     Headers,
     /// A flow of TCP.
     Tcp,
+    /// A flow of TCP beside the transport.
+    Beside,
 }
 
 impl Owner {
@@ -112,21 +118,22 @@ impl Owner {
             _ if slot < EGRESS_TUNNELS.first => Self::Tunnel,
             _ if slot < INGRESS_TUNNELS.first => Self::EgressTunnel(EGRESS_TUNNELS.place(slot)),
             _ if slot < TCP.first => Self::IngressTunnel(INGRESS_TUNNELS.place(slot)),
-            _ => Self::Tcp,
+            _ if slot < BESIDE.first => Self::Tcp,
+            _ => Self::Beside,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use selvedge_transport::endpoint::Outbox;
+    use selvedge_transport::endpoint::HOST;
 
     use super::*;
 
     #[test]
     fn everybody_has_slots_of_their_own() {
-        let kinds = [MESSAGES, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP];
-        const { assert!(MESSAGES.end - MESSAGES.first > Outbox::HOST) };
+        let kinds = [QUEUE_PAIRS, MESSAGES, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP, BESIDE];
+        const { assert!(MESSAGES.end - MESSAGES.first > HOST) };
         let parts = [POLL, ACKS, REQUESTS, ENGINE, EDGE, PACER];
         for kind in kinds {
             assert!(kind.end - kind.first > 1 << 20, "there is room for as many as a NIC can have");
@@ -137,18 +144,17 @@ mod tests {
             }
         }
         assert!(parts.iter().all(|&slot| kinds.iter().all(|kind| !kind.has(slot))));
-        assert!(kinds.iter().all(|kind| !kind.has(0)), "which is a queue pair's");
-        let places = [MESSAGES, HEADERS, TUNNELS, EGRESS_TUNNELS, INGRESS_TUNNELS, TCP].map(|kind| kind.slot(3));
-        let owners = places.into_iter().chain([PACER, 3]).map(Owner::of);
+        let owners = kinds.map(|kind| kind.slot(3)).into_iter().chain([PACER]).map(Owner::of);
         let expected = [
+            Owner::QueuePair,
             Owner::Message,
             Owner::Headers,
             Owner::Tunnel,
             Owner::EgressTunnel(3),
             Owner::IngressTunnel(3),
             Owner::Tcp,
+            Owner::Beside,
             Owner::Pacer,
-            Owner::QueuePair,
         ];
         assert!(owners.eq(expected));
     }

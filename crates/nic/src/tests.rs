@@ -20,18 +20,18 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
             mtu: 1_024,
             header: 62,
             ack_frame: 66,
+            hole_nack_frame: 78,
+            cnp_frame: 78,
             gap: 20,
             ack_class: 0,
+            cnp_class: 0,
             classes: [0; 8],
             ecn_capable: false,
         },
-        hole_nack_frame: 78,
-        cnp_frame: 78,
         qp_burst,
         mac_poll: Duration::ZERO,
         polls_at_random: false,
         data_classes: 1,
-        cnp_class: 0,
         flows: queue_pairs(recovery),
         beside: None,
         eqds: None,
@@ -174,7 +174,7 @@ fn a_train_is_what_would_be_sent_packet_by_packet() {
             assert!(other.poll_transmit(&mut cx, &params, 0, &mut packet));
             assert_eq!(*sent, packet);
         }
-        one.end_train(at(train.len() as u64), train.len() as u64);
+        one.end_train(&params, at(train.len() as u64), train.len() as u64);
         assert_eq!(one.stats(), other.stats());
         // Both NICs go on alike.
         loop {
@@ -207,7 +207,7 @@ fn what_is_sent_again_is_no_train() {
     assert_eq!(nic.handle_packet(&mut cx, &params, &nack), Handled::Taken);
     for sent_again in 1..=3 {
         assert_eq!(nic.train(&params, 0).map(|train| train.count), Some(0));
-        nic.end_train(cx.now, 0);
+        nic.end_train(&params, cx.now, 0);
         assert!(nic.poll_transmit(&mut cx, &params, 0, &mut packet));
         assert_eq!(nic.stats().retransmissions, sent_again);
     }
@@ -236,7 +236,7 @@ fn only_what_is_expected_and_finishes_nothing_is_taken_unanswered() {
     let mut sender = Nic::new(HostId(0), &params);
     let (qp, _) = sender.open_sender(&cx, &params, Carrier::Transport, &message(3));
     let mut receiver = Nic::new(HostId(1), &params);
-    receiver.open_receiver(&params, HostId(0), qp, Bytes::new(1_024) * 3, 0);
+    receiver.open_receiver(&params, Carrier::Transport, HostId(0), qp, Bytes::new(1_024) * 3, 0);
     let packets = [(); 3].map(|()| {
         let mut packet = Packet::BLANK;
         assert!(sender.poll_transmit(&mut cx, &params, 0, &mut packet));

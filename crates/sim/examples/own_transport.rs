@@ -9,9 +9,10 @@ use std::error::Error;
 
 use selvedge_sim::Simulation;
 use selvedge_sim::topology::{FatTree, LinkConfig};
-use selvedge_transport::endpoint::own::{Config, OwnTransport};
+use selvedge_transport::endpoint::own::{Config, OwnEndpoint, OwnTransport};
 use selvedge_transport::endpoint::{
-    Alarm, Arriving, Completion, Context, Endpoint, EndpointConfig, Frames, Handled, Message, Standing,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, Handled, Message, Received,
+    Standing,
 };
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, HoldReason, Limits};
@@ -31,7 +32,7 @@ impl OwnTransport for FixedWindow {
     fn name(&self) -> &'static str {
         "fixed-window"
     }
-    fn endpoint(&self, fabric: &Fabric) -> Box<dyn Endpoint + Send> {
+    fn endpoint(&self, fabric: &Fabric) -> Box<dyn OwnEndpoint> {
         let timeout = self.longest_timeout(fabric);
         Box::new(Host { window: self.packets, timeout, senders: Vec::new(), receivers: Vec::new() })
     }
@@ -90,21 +91,17 @@ impl Host {
         let Some(Some(sending)) = self.senders.get_mut(entry as usize) else { return };
         if !sending.queued && sending.is_ready(self.window) {
             sending.queued = true;
-            cx.outbox.ready(entry);
+            cx.ready(entry);
         }
         let deadline = (sending.acked < sending.next).then(|| sending.busy + self.timeout);
-        sending.alarm.set(cx.outbox, entry, sending.qp, deadline);
+        sending.alarm.set(cx, entry, deadline);
     }
 }
 
 impl Endpoint for Host {
-    fn open_sender(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        _settings: &EndpointConfig,
-        qp: QpNumber,
-        message: &Message,
-    ) -> u32 {
+    type Params = EndpointConfig;
+
+    fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
         self.senders.push(Some(Sending {
             message: *message,
             qp,
@@ -140,24 +137,24 @@ impl Endpoint for Host {
         self.senders[entry as usize].take().map(|sending| sending.message.context)
     }
 
-    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)> {
+    fn close_receiver(&mut self, entry: u32) -> Option<Closed> {
         let receiving = self.receivers.get_mut(entry as usize)?.take()?;
-        Some((receiving.context, receiving.duplicates))
+        Some(Closed { context: receiving.context, duplicates: receiving.duplicates })
     }
 
     fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled {
         match &packet.repr {
             Repr::Data(data) => {
                 let Some(Some(receiving)) = self.receivers.get_mut(entry as usize) else { return Handled::Unknown };
-                cx.stats.data_received += 1;
+                cx.port.stats.data_received += 1;
                 let index = u64::from(data.psn.get());
                 let is_next = index == receiving.count;
                 if is_next {
                     receiving.count += 1;
-                    cx.stats.goodput += u64::from(data.payload);
+                    cx.port.stats.goodput += u64::from(data.payload);
                 } else if index < receiving.count {
                     receiving.duplicates += 1;
-                    cx.stats.duplicates += 1;
+                    cx.port.stats.duplicates += 1;
                 }
                 let (count, packets) = (receiving.count, receiving.packets);
                 let (context, duplicates) = (receiving.context, receiving.duplicates);
@@ -174,7 +171,7 @@ impl Endpoint for Host {
                     return Handled::Unknown;
                 }
                 let Some(Some(sending)) = self.senders.get_mut(entry as usize) else { return Handled::Unknown };
-                cx.stats.acks_received += 1;
+                cx.port.stats.acks_received += 1;
                 sending.busy = cx.now();
                 sending.acked = sending.acked.max(u64::from(control.words[0]));
                 sending.next = sending.next.max(sending.acked);
@@ -211,7 +208,7 @@ impl Endpoint for Host {
         if sending.alarm.take(at) && cx.now() >= sending.busy + self.timeout {
             (sending.next, sending.busy) = (sending.acked, cx.now());
             sending.timeouts += 1;
-            cx.stats.timeouts += 1;
+            cx.port.stats.timeouts += 1;
         }
         self.refresh(cx, entry);
     }
@@ -231,9 +228,14 @@ impl Endpoint for Host {
         Some(Standing { hold, sent: Some(sending.sent), unsent, has_lost: false, timeouts, resent: 0 })
     }
 
-    fn arriving(&self, entry: u32) -> Option<Arriving> {
+    fn received(&self, entry: u32) -> Option<Received> {
         let receiving = self.receivers.get(entry as usize)?.as_ref()?;
-        Some(Arriving { context: receiving.context, missing: receiving.packets - receiving.count })
+        Some(Received {
+            context: receiving.context,
+            count: None,
+            missing: receiving.packets - receiving.count,
+            next: Expected::Any,
+        })
     }
 
     fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits> {

@@ -12,13 +12,16 @@ macro_rules! registry {
         config $Config:ident: $Settings:ident $settings:tt
         $(
             $(#[$any_doc:meta])*
-            run $Any:ident: $Trait:ident = $Role:ident $methods:tt
+            run $Any:ident: $Trait:ident $(<$Associated:ident = $Type:ty>)? = $Role:ident $methods:tt
         )+
         algorithms $algorithms:tt
         own $own:tt
     ) => {
         registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $algorithms $own);
-        $( registry!(@run [$(#[$any_doc])*] $Config, $Any: $Trait = $Role $methods $algorithms $own); )+
+        $(
+            registry!(@run [$(#[$any_doc])*] $Config, $Any: $Trait [$($Associated = $Type)?] = $Role $methods
+                $algorithms $own);
+        )+
     };
 
     (@config [$($doc:tt)*] $Config:ident: $Settings:ident { $($methods:tt)* }
@@ -110,7 +113,8 @@ macro_rules! registry {
         }
     };
 
-    (@run [$($doc:tt)*] $Config:ident, $Any:ident: $Trait:ident = $Role:ident { $($methods:tt)* }
+    (@run [$($doc:tt)*] $Config:ident, $Any:ident: $Trait:ident [$($Associated:ident = $Type:ty)?] = $Role:ident
+        { $($methods:tt)* }
         { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
         [$($Own:ident $own:ident)?]
     ) => {
@@ -134,6 +138,7 @@ macro_rules! registry {
             }
         }
         impl $Trait for $Any {
+            $(type $Associated = $Type;)?
             registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
         }
     };

@@ -1,17 +1,16 @@
 //! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Completion, Handled};
+use selvedge_transport::endpoint::{Alarm, Closed, Completion, Context, Endpoint, Frames, Handled};
 use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver, Transmit};
-use selvedge_transport::table::Table;
-use selvedge_units::{Bytes, HostId, Instant, QpNumber};
+use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
 use selvedge_wire::{Ecn, Packet, Repr};
 
-use super::{NATIVE_END, TUNNEL, Tunnels};
+use super::{ENDS, TUNNEL, Tunnels};
 use crate::eqif::NATIVE;
-use crate::nic::{Due, Nic, NicParams, put};
-use crate::slot::{INGRESS_TUNNELS, TUNNELS};
+use crate::nic::{Nic, NicParams};
+use crate::slot::TUNNELS;
 
 /// Receiving end of a tunnel.
 #[derive(Debug)]
@@ -59,10 +58,9 @@ pub(crate) struct Arrival<'a, H> {
 #[derive(Debug)]
 pub(super) struct Inbound {
     end: End<()>,
-    /// Slot of the newest packet's message; `None` if it was not looked up yet.
+    /// Place of the newest packet's message; `None` if it was not looked up yet.
     message: Option<u32>,
-    /// Earliest entry of the tunnel in the heap of deadlines.
-    armed: Instant,
+    alarm: Alarm,
 }
 
 impl<H: Copy> End<H> {
@@ -172,84 +170,60 @@ pub(crate) const fn name(place: u32, carries: bool) -> u32 {
 /// A message being received.
 #[derive(Debug)]
 pub(super) struct Arriving {
-    context: u32,
-    pieces: Pieces,
+    src: HostId,
+    pub(super) context: u32,
+    pub(super) pieces: Pieces,
     duplicates: u32,
 }
 
-impl Nic {
+impl Tunnels {
     /// Expects a message.
-    #[cold]
-    pub(crate) fn expect_message(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        let packets = size.pieces(Bytes::new(u64::from(params.frames.mtu)));
-        let state = Arriving { context, pieces: Pieces::new(packets), duplicates: 0 };
-        let slot = put(&mut self.tunnels.arriving, &mut self.tunnels.free_arriving, state);
-        self.by_peer.insert((src, qp), TUNNELS.slot(slot));
-    }
-
-    /// Removes a message, complete or not; returns the caller's name of it, and its number of duplicates.
-    #[cold]
-    pub(crate) fn close_message(&mut self, src: HostId, slot: u32) -> Option<(u32, u32)> {
-        if let Some(tunnel) = self.tunnels.by_source.get((src, TUNNEL)) {
-            let state = &mut self.tunnels.inbound[tunnel as usize];
-            state.message = state.message.filter(|message| *message != slot);
-        }
-        let state = self.tunnels.arriving[TUNNELS.place(slot) as usize].take()?;
-        self.tunnels.free_arriving.push(TUNNELS.place(slot));
-        Some((state.context, state.duplicates))
-    }
-
-    /// Returns the caller's name of the message that arrives in `slot`, and the packets that have not arrived.
-    #[cold]
-    pub(crate) fn received_by_tunnel(&self, slot: u32) -> Option<(u32, u64)> {
-        let place = self.tunnels.arriving.get(TUNNELS.place(slot) as usize)?;
-        place.as_ref().map(|message| (message.context, message.pieces.missing()))
+    pub(super) fn expect(&mut self, src: HostId, packets: u64, context: u32) -> u32 {
+        self.arriving.put(Arriving { src, context, pieces: Pieces::new(packets), duplicates: 0 })
     }
 
     /// Handles a data packet or a request for credit.
     #[inline(never)]
-    pub(crate) fn on_eqds_data(
+    pub(super) fn handle_data(
         &mut self,
-        cx: &mut Cx<'_>,
-        params: &NicParams,
+        cx: &mut Context<'_, '_, EqdsParams>,
         packet: &Packet,
         data: &Data,
     ) -> Handled {
-        let Some(eqds) = params.eqds.as_ref().filter(|_| data.eqif == NATIVE) else { return Handled::Unknown };
-        self.tunnels.pacer(eqds);
+        let eqds = cx.params;
+        if data.eqif != NATIVE {
+            return Handled::Unknown;
+        }
+        self.pacer(eqds);
         let tunnel = self.tunnel_from(packet);
-        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return Handled::Unknown };
+        let Self { inbound, pacer: Some(pacer), .. } = self else { return Handled::Unknown };
         let state = &mut inbound[tunnel as usize];
         if state.end.last.qp != packet.qp {
             state.message = None;
         }
         let arrival = Arrival { packet, data, cargo: () };
-        let (disposition, control) = state.end.hear(cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
-        let pull_at = pacer.poll_timeout();
-        self.deadlines.set_pull(pull_at);
+        let (disposition, control) = state.end.hear(cx.cx, eqds, pacer, name(tunnel, false), arrival, |()| {});
+        cx.port.deadlines.set_pacer(pacer.poll_timeout());
         if let Some(control) = control {
-            self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
+            let control = control_packet(cx.port.host, cx.frames, eqds, &Origin::of(packet), control);
+            cx.port.answers.push_back(control);
         }
         if eqds.housekeeping {
             if eqds.life.most != u32::MAX && data.flags.any(Flags::SYN) {
-                self.shed_inbound(cx.now, params, eqds, tunnel);
+                self.shed_inbound(cx, tunnel);
             }
-            self.arm_inbound(eqds, tunnel);
-        }
-        if pull_at <= cx.now {
-            // No deadline is needed for a pull that is due already.
-            self.pull(cx.now, params);
+            self.arm_inbound(cx, tunnel);
         }
         match disposition {
-            Disposition::Taken => self.take_piece(packet, data, tunnel),
+            Disposition::Taken => self.take_piece(cx, packet, data, tunnel),
             Disposition::Duplicate => {
-                self.stats.data_received += 1;
-                self.stats.duplicates += 1;
-                if let Some(message) = self.tunnels.message_of(packet, tunnel, &self.by_peer) {
+                cx.port.stats.data_received += 1;
+                cx.port.stats.duplicates += 1;
+                if let Some(message) = self.message_of(cx, packet, tunnel) {
                     message.duplicates += 1;
                 }
             }
-            Disposition::Empty => self.stats.data_received += u64::from(data.payload > 0),
+            Disposition::Empty => cx.port.stats.data_received += u64::from(data.payload > 0),
             Disposition::Stray | Disposition::Closed => {}
         }
         Handled::Taken
@@ -257,52 +231,52 @@ impl Nic {
 
     /// Sets the deadline of the tunnel's next report of missing packets, and of its end.
     #[cold]
-    fn arm_inbound(&mut self, eqds: &EqdsParams, tunnel: u32) {
-        let state = &mut self.tunnels.inbound[tunnel as usize];
-        let at = state.end.receiver.missing_due().min(state.end.receiver.idle_due(eqds));
-        if at < state.armed {
-            state.armed = at;
-            self.deadlines.push(at, Due::timer(INGRESS_TUNNELS.slot(tunnel)), NATIVE_END);
-        }
+    fn arm_inbound(&mut self, cx: &mut Context<'_, '_, EqdsParams>, tunnel: u32) {
+        let state = &mut self.inbound[tunnel as usize];
+        let at = state.end.receiver.missing_due().min(state.end.receiver.idle_due(cx.params));
+        state.alarm.set_at(cx, ENDS + tunnel, at);
     }
 
-    /// Handles a deadline of a tunnel for native messages that ends here: reports missing packets, and ends an idle
-    /// tunnel. Otherwise it waits for missing packets without end: a message is complete only with all of its packets.
+    /// Handles a deadline of a tunnel that ends here: reports missing packets, and ends an idle tunnel. Otherwise it
+    /// waits for missing packets without end: a message is complete only with all of its packets.
     #[cold]
-    pub(crate) fn on_inbound_deadline(&mut self, cx: &Cx<'_>, params: &NicParams, at: Instant, tunnel: u32) {
-        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
-        let (Some(eqds), Some(state)) = (&params.eqds, inbound.get_mut(tunnel as usize)) else { return };
-        if state.armed != at {
+    pub(super) fn on_inbound_deadline(&mut self, cx: &mut Context<'_, '_, EqdsParams>, at: Instant, tunnel: u32) {
+        let Self { inbound, pacer: Some(pacer), .. } = self else { return };
+        let eqds = cx.params;
+        let Some(state) = inbound.get_mut(tunnel as usize) else { return };
+        if !state.alarm.take(at) {
             return;
         }
-        state.armed = Instant::NEVER;
-        while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+        while let Some((to, control)) = state.end.poll_missing(cx.now(), eqds, pacer) {
+            cx.port.answers.push_back(control_packet(cx.port.host, cx.frames, eqds, &to, control));
         }
-        if let Some((to, reset)) = state.end.retire(cx.now, eqds, pacer, |()| {}) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        if let Some((to, reset)) = state.end.retire(cx.now(), eqds, pacer, |()| {}) {
+            cx.port.answers.push_back(control_packet(cx.port.host, cx.frames, eqds, &to, reset));
         }
-        self.arm_inbound(eqds, tunnel);
+        self.arm_inbound(cx, tunnel);
     }
 
     /// Returns the tunnel by which a packet has arrived.
     #[inline]
     fn tunnel_from(&mut self, packet: &Packet) -> u32 {
-        if let Some(tunnel) = self.tunnels.by_source.get((packet.src, TUNNEL)) {
+        if let Some(tunnel) = self.by_source.get((packet.src, TUNNEL)) {
             return tunnel;
         }
-        let tunnel = self.tunnels.inbound.len() as u32;
-        self.introduce(name(tunnel, false), packet.src);
-        self.tunnels.inbound.push(Inbound { end: End::new(packet), message: None, armed: Instant::NEVER });
-        self.tunnels.by_source.insert((packet.src, TUNNEL), tunnel);
+        let tunnel = self.inbound.len() as u32;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.introduce(name(tunnel, false), packet.src.0);
+        }
+        self.inbound.push(Inbound { end: End::new(packet), message: None, alarm: Alarm::default() });
+        self.by_source.insert((packet.src, TUNNEL), tunnel);
         tunnel
     }
 
     /// Drops the tunnel for native messages that has rested longest if more are open than settings allow, apart from
     /// `newest`.
     #[cold]
-    fn shed_inbound(&mut self, now: Instant, params: &NicParams, eqds: &EqdsParams, newest: u32) {
-        let Tunnels { inbound, pacer: Some(pacer), .. } = &mut self.tunnels else { return };
+    fn shed_inbound(&mut self, cx: &mut Context<'_, '_, EqdsParams>, newest: u32) {
+        let eqds = cx.params;
+        let Self { inbound, pacer: Some(pacer), .. } = self else { return };
         let open = inbound.iter().filter(|state| state.end.receiver.epoch().is_some()).count();
         if open <= eqds.life.most as usize {
             return;
@@ -310,79 +284,125 @@ impl Nic {
         let others = inbound.iter_mut().enumerate().filter(|(place, _)| *place != newest as usize);
         let resting = others.filter_map(|(_, state)| Some((state.end.receiver.resting_since(eqds)?, state)));
         let Some((_, state)) = resting.min_by_key(|(since, _)| *since) else { return };
-        if let Some((to, reset)) = state.end.drop_state(now, eqds, pacer, |()| {}) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+        if let Some((to, reset)) = state.end.drop_state(cx.now(), eqds, pacer, |()| {}) {
+            cx.port.answers.push_back(control_packet(cx.port.host, cx.frames, eqds, &to, reset));
         }
     }
 
     /// Handles a packet of a message that has left its tunnel.
     #[inline(always)]
-    fn take_piece(&mut self, packet: &Packet, data: &Data, tunnel: u32) {
-        self.stats.data_received += 1;
-        let Some(state) = self.tunnels.message_of(packet, tunnel, &self.by_peer) else { return };
+    fn take_piece(&mut self, cx: &mut Context<'_, '_, EqdsParams>, packet: &Packet, data: &Data, tunnel: u32) {
+        cx.port.stats.data_received += 1;
+        let Some(state) = self.message_of(cx, packet, tunnel) else { return };
         if !state.pieces.insert(data.index) {
             state.duplicates += 1;
-            self.stats.duplicates += 1;
+            cx.port.stats.duplicates += 1;
             return;
         }
-        self.stats.goodput += u64::from(data.payload);
+        cx.port.stats.goodput += u64::from(data.payload);
         if state.pieces.missing() == 0 {
             let (context, duplicates) = (state.context, state.duplicates);
             let done = Completion::Received { src: packet.src, qp: packet.qp, context, duplicates };
-            self.tunnels.completions.push_back(done);
+            self.completions.push_back(done);
         }
+    }
+
+    /// Returns the message of the newest packet that has left this tunnel, and caches its place.
+    #[inline(always)]
+    fn message_of(&mut self, cx: &Context<'_, '_, EqdsParams>, packet: &Packet, tunnel: u32) -> Option<&mut Arriving> {
+        let message = &mut self.inbound[tunnel as usize].message;
+        if message.is_none() {
+            *message = cx.port.by_peer.get((packet.src, packet.qp)).map(|slot| slot.wrapping_sub(cx.first));
+        }
+        self.arriving.get_mut((*message)?)
+    }
+
+    /// Removes a message, complete or not.
+    #[cold]
+    pub(super) fn close_arriving(&mut self, place: u32) -> Option<Closed> {
+        let Arriving { src, context, duplicates, .. } = self.arriving.take(place)?;
+        if let Some(tunnel) = self.by_source.get((src, TUNNEL)) {
+            let state = &mut self.inbound[tunnel as usize];
+            state.message = state.message.filter(|message| *message != place);
+        }
+        Some(Closed { context, duplicates })
+    }
+
+    /// Grants credit to the tunnel at index `place`, whose turn has come.
+    #[inline]
+    pub(crate) fn grant(&mut self, now: Instant, eqds: &EqdsParams, who: u32) -> Option<(Origin, Control)> {
+        let Self { inbound, pacer: Some(pacer), .. } = self else { return None };
+        inbound[(who >> 1) as usize].end.grant(now, eqds, pacer, who)
+    }
+}
+
+impl Nic {
+    /// Handles a packet that has come through a tunnel for native messages.
+    #[inline(never)]
+    pub(crate) fn handle_tunnelled(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
+        let handled = self.call_tunnels(cx, params, packet, TUNNELS.place(packet.slot));
+        // No deadline is needed for a pull that is due already.
+        if self.tunnels.pacer.as_ref().is_some_and(|pacer| pacer.poll_timeout() <= cx.now) {
+            self.pull(cx.now, params);
+        }
+        handled
+    }
+
+    /// Handles a control packet for a tunnel that begins here.
+    #[inline(never)]
+    pub(crate) fn handle_credit(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        packet: &Packet,
+        control: &Control,
+    ) -> Handled {
+        if let Some(pacer) = &mut self.tunnels.pacer {
+            pacer.note_control(cx.now);
+            self.port.deadlines.set_pacer(pacer.poll_timeout());
+        }
+        if !TUNNELS.has(packet.slot) {
+            return self.on_carrier_control(cx, params, packet, control);
+        }
+        let handled = self.call_tunnels(cx, params, packet, TUNNELS.place(packet.slot));
+        self.join_tunnels();
+        handled
+    }
+
+    #[inline(always)]
+    fn call_tunnels(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, entry: u32) -> Handled {
+        let Some(own) = &params.eqds else { return Handled::Unknown };
+        let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
+        self.tunnels.handle_packet(&mut Context { cx, params: own, frames, port, first }, packet, entry)
     }
 
     /// Grants credit to the next tunnel in the pacer's list, if a pull is due.
     #[inline(never)]
     pub(crate) fn pull(&mut self, now: Instant, params: &NicParams) {
-        let (Some(eqds), Some(pacer)) = (&params.eqds, &mut self.tunnels.pacer) else { return };
+        let Some(eqds) = &params.eqds else { return };
         // A wake-up that came late makes up for lost time: several pulls leave together.
-        while let Some(who) = pacer.poll(now) {
+        while let Some(who) = self.tunnels.pacer.as_mut().and_then(|pacer| pacer.poll(now)) {
             let (place, carries) = (who >> 1, who & 1 == 1);
             let granted = if carries {
-                self.eqifs.as_mut().and_then(|eqifs| eqifs.grant(now, params, pacer, place))
+                let (Some(eqifs), Some(pacer)) = (&mut self.eqifs, &mut self.tunnels.pacer) else { continue };
+                eqifs.grant(now, params, pacer, place)
             } else {
-                self.tunnels.inbound[place as usize].end.grant(now, eqds, pacer, who)
+                self.tunnels.grant(now, eqds, who)
             };
             if let Some((last, control)) = granted {
-                self.answers.push_back(control_packet(self.id, params, eqds, &last, control));
+                let control = control_packet(self.port.host, &params.frames, eqds, &last, control);
+                self.port.answers.push_back(control);
             }
         }
         self.arm_pacer();
-    }
-
-    /// Tells the pacer from which host a tunnel comes.
-    #[cold]
-    fn introduce(&mut self, tunnel: u32, host: HostId) {
-        if let Some(pacer) = &mut self.tunnels.pacer {
-            pacer.introduce(tunnel, host.0);
-        }
     }
 
     /// Sets the deadline of the pacer's next pull.
     #[inline]
     pub(crate) fn arm_pacer(&mut self) {
         if let Some(pacer) = &self.tunnels.pacer {
-            self.deadlines.set_pull(pacer.poll_timeout());
+            self.port.deadlines.set_pacer(pacer.poll_timeout());
         }
-    }
-}
-
-impl Tunnels {
-    /// Returns the message of the newest packet that has left this tunnel, and caches its slot.
-    #[inline(always)]
-    fn message_of(
-        &mut self,
-        packet: &Packet,
-        tunnel: u32,
-        by_peer: &Table<(HostId, QpNumber)>,
-    ) -> Option<&mut Arriving> {
-        let message = &mut self.inbound[tunnel as usize].message;
-        if message.is_none() {
-            *message = by_peer.get((packet.src, packet.qp));
-        }
-        self.arriving[TUNNELS.place(*message.as_ref()?) as usize].as_mut()
     }
 }
 
@@ -396,7 +416,7 @@ pub(crate) struct Outward {
 /// Creates the packet that tells a receiver of the end of its tunnel.
 pub(crate) fn teardown<H>(
     from: HostId,
-    params: &NicParams,
+    frames: &Frames,
     eqds: &EqdsParams,
     Outward { dst, slot, eqif }: Outward,
     end: Transmit<H>,
@@ -406,7 +426,7 @@ pub(crate) fn teardown<H>(
         dst,
         slot,
         frame: eqds.control_frame,
-        class: params.frames.ack_class,
+        class: frames.ack_class,
         ecn: Ecn::NotCapable,
         repr: Repr::EqdsData(Data {
             seq: end.seq,
@@ -415,7 +435,7 @@ pub(crate) fn teardown<H>(
             payload: 0,
             flags: end.flags,
             eqif,
-            class: params.frames.ack_class,
+            class: frames.ack_class,
             retransmission: false,
             trimmed: false,
         }),
@@ -427,7 +447,7 @@ pub(crate) fn teardown<H>(
 #[inline]
 pub(crate) fn control_packet(
     from: HostId,
-    params: &NicParams,
+    frames: &Frames,
     eqds: &EqdsParams,
     to: &Origin,
     control: Control,
@@ -440,7 +460,7 @@ pub(crate) fn control_packet(
         slot: to.slot,
         entropy: !to.entropy,
         frame: eqds.control_frame,
-        class: params.frames.ack_class,
+        class: frames.ack_class,
         ecn: Ecn::NotCapable,
         repr: Repr::EqdsControl(Control { eqif: to.eqif, ..control }),
     }
@@ -450,7 +470,7 @@ pub(crate) fn control_packet(
 mod tests {
     use selvedge_transport::Fabric;
     use selvedge_transport::eqds::EqdsConfig;
-    use selvedge_units::{Duration, Rate};
+    use selvedge_units::{Bytes, Duration, Rate};
 
     use super::*;
 

@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::NicStats;
+use selvedge_transport::endpoint::{Context, NicStats};
 use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, Offered, RdmaEqif};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, OF_RDMA, OF_TCP, UNARMED};
-use crate::nic::{Nic, NicParams};
+use crate::nic::{FlowParams, Nic, NicParams};
 use crate::slot::{ENGINE, Owner, REQUESTS};
 
 /// The RDMA engine as its EQIF sees it: the packets that it would send.
@@ -121,14 +121,14 @@ impl Nic {
     fn take_answers(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(eqifs) = &mut self.eqifs else { return };
         let mut at = core::mem::take(&mut eqifs.staying);
-        while let Some(answer) = self.answers.get(at) {
+        while let Some(answer) = self.port.answers.get(at) {
             let of_tcp = matches!(answer.repr, Repr::Tcp(_)) && eqif.tcp.is_some();
             let of_rdma = matches!(answer.repr, Repr::Ack(_) | Repr::HoleNack(_) | Repr::Cnp) && eqif.rdma.is_some();
             if !of_tcp && !of_rdma {
                 at += 1;
                 continue;
             }
-            let (Some(answer), Some(eqifs)) = (self.answers.remove(at), &mut self.eqifs) else { return };
+            let (Some(answer), Some(eqifs)) = (self.port.answers.remove(at), &mut self.eqifs) else { return };
             if of_tcp {
                 self.take_segment(cx, params, eqif, answer);
             } else {
@@ -143,13 +143,13 @@ impl Nic {
     /// Takes a packet of each ready flow that sends through tunnels; returns whether there was one of TCP.
     fn take_ready(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) -> bool {
         let mut any = false;
-        for _ in 0..self.ready.len() {
-            let Some(slot) = self.ready.pop_front() else { break };
+        for _ in 0..self.port.ready.len() {
+            let Some(slot) = self.port.ready.pop_front() else { break };
             match (Owner::of(slot), &mut self.eqifs) {
-                (Owner::Tcp, _) if eqif.tcp.is_some() => {
+                (Owner::Tcp | Owner::Beside, _) if eqif.tcp.is_some() => {
                     any = true;
-                    let segment = self.uncounted(|nic| nic.serve_tcp(cx, slot));
-                    if let Some(segment) = segment {
+                    let mut segment = Packet::BLANK;
+                    if self.uncounted(|nic| nic.poll_endpoint(cx, params, slot, &mut segment)) {
                         self.take_segment(cx, params, eqif, segment);
                     }
                 }
@@ -157,7 +157,7 @@ impl Nic {
                     eqifs.engine.ready.push_back(slot);
                 }
                 (Owner::Acks, Some(eqifs)) if eqif.rdma.is_some() => eqifs.engine.ready.push_front(slot),
-                _ => self.ready.push_back(slot),
+                _ => self.port.ready.push_back(slot),
             }
         }
         any
@@ -189,8 +189,8 @@ impl Nic {
     /// Lets the RDMA engine hand over the packets that it has time for, unless it is paused.
     pub(super) fn run_engine(&mut self, cx: &mut Cx<'_>, params: &NicParams, eqif: &EqifParams) {
         let Some(rdma) = &eqif.rdma else { return };
-        self.hear_signals(cx);
-        while self.engine_may_go(cx, rdma.delay) {
+        self.hear_signals(cx, params);
+        while self.engine_may_go(cx, params, rdma.delay) {
             let Some(packet) = self.poll_engine(cx, params) else { continue };
             let Some(eqifs) = &mut self.eqifs else { return };
             if let Setting::Value(rate) = rdma.engine_rate {
@@ -200,17 +200,17 @@ impl Nic {
             let headers = self.rdma.as_mut().filter(|_| packet.slot == REQUESTS).and_then(|rdma| rdma.leaving.take());
             let kept = headers.map_or(packet, |headers| eqifs.shelf.put(&packet, &headers));
             self.wait_for_credit(cx, params, eqif, carrier, kept);
-            self.press_back(cx, rdma, carrier, &packet);
+            self.press_back(cx, params, rdma, carrier, &packet);
         }
     }
 
     /// Returns whether the engine has a packet to send and may send it; if only time lacks, a deadline is set.
-    fn engine_may_go(&mut self, cx: &mut Cx<'_>, delay: Duration) -> bool {
+    fn engine_may_go(&mut self, cx: &mut Cx<'_>, params: &NicParams, delay: Duration) -> bool {
         let Some(eqifs) = &mut self.eqifs else { return false };
         let pauses = eqifs.backlog.pauses();
         if pauses != eqifs.engine.told_to_pause {
             eqifs.engine.told_to_pause = pauses;
-            self.signal(cx, delay, Signal::Pause(pauses));
+            self.signal(cx, params, delay, Signal::Pause(pauses));
         }
         let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return false };
         if engine.paused || engine.is_idle() {
@@ -229,14 +229,14 @@ impl Nic {
         let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return };
         if at < engine.armed {
             engine.armed = at;
-            self.arm_tunnel(at, ENGINE);
+            self.port.deadlines.push(at, ENGINE);
         }
     }
 
     /// Sends a signal to the engine, which it reaches after `delay`.
-    fn signal(&mut self, cx: &mut Cx<'_>, delay: Duration, signal: Signal) {
+    fn signal(&mut self, cx: &mut Cx<'_>, params: &NicParams, delay: Duration, signal: Signal) {
         if delay.is_zero() {
-            return self.on_signal(cx, signal);
+            return self.on_signal(cx, params, signal);
         }
         let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() else { return };
         let at = cx.now + delay;
@@ -245,7 +245,7 @@ impl Nic {
     }
 
     /// Handles the signals that have reached the engine.
-    fn hear_signals(&mut self, cx: &mut Cx<'_>) {
+    fn hear_signals(&mut self, cx: &mut Cx<'_>, params: &NicParams) {
         while let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut()
             && let Some(&(at, signal)) = engine.signals.front()
         {
@@ -253,12 +253,12 @@ impl Nic {
                 return self.wake_engine(at);
             }
             engine.signals.pop_front();
-            self.on_signal(cx, signal);
+            self.on_signal(cx, params, signal);
         }
     }
 
     /// Handles a signal at the engine.
-    fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+    fn on_signal(&mut self, cx: &mut Cx<'_>, params: &NicParams, signal: Signal) {
         match signal {
             Signal::Pause(paused) => {
                 if let Some(EqifSet { engine, stats, .. }) = self.eqifs.as_deref_mut() {
@@ -268,9 +268,9 @@ impl Nic {
             }
             Signal::CnpOfVerbs(qp) => self.slow_down(cx, qp),
             Signal::Cnp(slot, qp) => {
-                if let Some(state) = self.sender_at(slot, qp) {
-                    state.sender.handle_cnp(cx);
-                    self.refresh(slot, cx.now);
+                if let FlowParams::Rdma(own) = &params.flows {
+                    let (frames, port) = (&params.frames, &mut self.port);
+                    self.queue_pairs.handle_cnp(&mut Context { cx, params: own, frames, port, first: 0 }, slot, qp);
                 }
             }
         }
@@ -294,21 +294,21 @@ impl Nic {
     /// Exchanges the NIC's ring and turn with those of the engine.
     fn swap_rings(&mut self) {
         if let Some(EqifSet { engine, .. }) = self.eqifs.as_deref_mut() {
-            core::mem::swap(&mut self.ready, &mut engine.ready);
+            core::mem::swap(&mut self.port.ready, &mut engine.ready);
             core::mem::swap(&mut self.turn, &mut engine.turn);
         }
     }
 
     /// Calls `send` without counting its packets, which go to an EQIF and are not on the wire yet.
     fn uncounted<T>(&mut self, send: impl FnOnce(&mut Self) -> T) -> T {
-        let NicStats { data_sent, acks_sent, .. } = self.stats;
+        let NicStats { data_sent, acks_sent, .. } = self.port.stats;
         let sent = send(self);
-        (self.stats.data_sent, self.stats.acks_sent) = (data_sent, acks_sent);
+        (self.port.stats.data_sent, self.port.stats.acks_sent) = (data_sent, acks_sent);
         sent
     }
 
     /// Notes that a packet of the engine waits: its queue pair may be sent a CNP.
-    fn press_back(&mut self, cx: &mut Cx<'_>, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
+    fn press_back(&mut self, cx: &mut Cx<'_>, params: &NicParams, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
         let Some(EqifSet { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
         let state = &mut outbound[carrier as usize];
         let waiting = state.queue.bytes();
@@ -328,6 +328,6 @@ impl Nic {
         }
         stats.cnps += 1;
         let cnp = if is_of_verbs { Signal::CnpOfVerbs(packet.qp) } else { Signal::Cnp(packet.slot, packet.qp) };
-        self.signal(cx, rdma.delay, cnp);
+        self.signal(cx, params, rdma.delay, cnp);
     }
 }

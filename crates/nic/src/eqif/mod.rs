@@ -35,7 +35,7 @@ use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::Packet;
 
 use crate::nic::Nic;
-use crate::slot::EDGE;
+use crate::slot::{EDGE, TUNNELS};
 
 use hand_over::Engine;
 use receiving::IngressTunnel;
@@ -113,6 +113,19 @@ impl EqifSet {
 }
 
 impl Nic {
+    /// Moves the tunnel for native messages that was given the last turn at the link to the schedule, where stacks send
+    /// through tunnels. Must be called after every call of those tunnels.
+    #[inline]
+    pub(crate) fn join_tunnels(&mut self) {
+        if let Some(eqifs) = self.eqifs.as_deref_mut()
+            && let Some(&slot) = self.port.ready.back()
+            && TUNNELS.has(slot)
+        {
+            self.port.ready.pop_back();
+            eqifs.join(&mut self.port.ready, NATIVE, TUNNELS.place(slot));
+        }
+    }
+
     /// Returns the counters of the NIC's EQIFs; `None` if it has none.
     pub fn eqif_totals(&self) -> Option<&EqifTotals> {
         self.eqifs.as_ref().map(|eqifs| &eqifs.stats)

@@ -114,11 +114,17 @@ impl Nic {
         }
         self.arm_pacer();
         if let Some(control) = control {
-            self.answers.push_back(control_packet(self.id, params, eqds, &Origin::of(packet), control));
+            self.port.answers.push_back(control_packet(
+                self.port.host,
+                &params.frames,
+                eqds,
+                &Origin::of(packet),
+                control,
+            ));
         }
         if disposition == Disposition::Duplicate {
-            self.stats.data_received += 1;
-            self.stats.duplicates += 1;
+            self.port.stats.data_received += 1;
+            self.port.stats.duplicates += 1;
         }
         if eqif.tunnel.life.most != u32::MAX && data.flags.any(Flags::SYN) {
             self.shed_ends(cx, params, eqif, place);
@@ -143,7 +149,7 @@ impl Nic {
         let Some((_, state)) = resting.min_by_key(|(since, _)| *since) else { return };
         let arrived = &mut eqifs.arrived;
         if let Some((to, reset)) = state.end.drop_state(cx.now, eqds, pacer, |packet| arrived.push_back(packet)) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, reset));
+            self.port.answers.push_back(control_packet(self.port.host, &params.frames, eqds, &to, reset));
         }
     }
 
@@ -188,10 +194,10 @@ impl Nic {
         state.end.receiver.handle_timeout(eqds, cx.now, |packet| arrived.push_back(packet));
         let pacer = self.tunnels.pacer(eqds);
         while let Some((to, control)) = state.end.poll_missing(cx.now, eqds, pacer) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+            self.port.answers.push_back(control_packet(self.port.host, &params.frames, eqds, &to, control));
         }
         if let Some((to, control)) = state.end.retire(cx.now, eqds, pacer, |packet| arrived.push_back(packet)) {
-            self.answers.push_back(control_packet(self.id, params, eqds, &to, control));
+            self.port.answers.push_back(control_packet(self.port.host, &params.frames, eqds, &to, control));
         }
         self.arm_reordering(eqif, place);
         self.hand_up(cx, params);
@@ -204,7 +210,7 @@ impl Nic {
         let at = state.end.receiver.poll_timeout(eqds).min(state.end.receiver.idle_due(eqds));
         if at < state.armed {
             state.armed = at;
-            self.arm_tunnel(at, INGRESS_TUNNELS.slot(place));
+            self.port.deadlines.push(at, INGRESS_TUNNELS.slot(place));
         }
     }
 }

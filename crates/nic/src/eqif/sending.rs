@@ -84,7 +84,7 @@ impl Nic {
         let bytes = u32::from(packet.frame) + tunnel.header;
         state.queue.push(packet, bytes);
         eqifs.stats.peak = eqifs.stats.peak.max(Bytes::new(state.queue.bytes()));
-        let random = mix64(u64::from(self.id.0) << 32 ^ u64::from(carrier) ^ cx.now.as_ps()) as u32;
+        let random = mix64(u64::from(self.port.host.0) << 32 ^ u64::from(carrier) ^ cx.now.as_ps()) as u32;
         state.sender.supply(tunnel, cx.now, bytes.into(), random);
         if tunnel.life.most != u32::MAX {
             self.shed_carriers(params, tunnel, carrier);
@@ -96,7 +96,7 @@ impl Nic {
     /// one.
     #[inline(never)]
     pub(crate) fn serve_edge(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &mut Packet) -> bool {
-        let (Some(eqds), Some(eqif)) = (&params.eqds, &params.eqif) else { return false };
+        let Some(eqif) = &params.eqif else { return false };
         if let Some(eqifs) = &mut self.eqifs {
             eqifs.queued = false;
         }
@@ -105,7 +105,11 @@ impl Nic {
             let turn = self.eqifs.as_mut().and_then(|eqifs| eqifs.schedule.pop(eqif.tunnel.quantum));
             let Some((number, tunnel)) = turn else { break };
             sent = match number {
-                NATIVE => self.serve_tunnel(cx, params, eqds, TUNNELS.slot(tunnel), packet),
+                NATIVE => {
+                    let sent = self.poll_endpoint(cx, params, TUNNELS.slot(tunnel), packet);
+                    self.join_tunnels();
+                    sent
+                }
                 _ => self.serve_carrier(cx, params, eqif, tunnel, packet),
             };
             if let Some(eqifs) = self.eqifs.as_mut().filter(|_| sent) {
@@ -113,7 +117,7 @@ impl Nic {
             }
         }
         if let Some(eqifs) = &mut self.eqifs {
-            eqifs.stand(&mut self.ready);
+            eqifs.stand(&mut self.port.ready);
         }
         sent
     }
@@ -154,7 +158,7 @@ impl Nic {
         let payload = cargo.map_or(0, |cargo| cargo.frame);
         *packet = Packet {
             sent_at: cx.now,
-            src: self.id,
+            src: self.port.host,
             dst,
             qp: cargo.map_or(NO_FLOW, |cargo| forward_qp(&cargo)),
             slot: EGRESS_TUNNELS.slot(carrier),
@@ -176,10 +180,10 @@ impl Nic {
         };
         eqifs.leaving = cargo;
         match cargo {
-            None => self.stats.acks_sent += 1,
+            None => self.port.stats.acks_sent += 1,
             Some(cargo) => {
-                self.stats.data_sent += 1;
-                self.stats.retransmissions += u64::from(retransmission);
+                self.port.stats.data_sent += 1;
+                self.port.stats.retransmissions += u64::from(retransmission);
                 if !retransmission {
                     eqifs.stats.left += 1;
                     eqifs.stats.waited = eqifs.stats.waited.saturating_add(cx.now - cargo.sent_at);
@@ -219,7 +223,7 @@ impl Nic {
         let Some(state) = outbound.get_mut(carrier as usize).filter(|state| state.dst == packet.src) else {
             return Handled::Unknown;
         };
-        self.stats.acks_received += 1;
+        self.port.stats.acks_received += 1;
         let tunnel = eqif.of(state.eqif);
         state.sender.handle_control(tunnel, cx.now, control, |kept| {
             if tunnel.reliable {
@@ -254,7 +258,7 @@ impl Nic {
         state.armed = UNARMED;
         let tunnel = eqif.of(state.eqif);
         if state.sender.handle_timeout(tunnel, cx.now) {
-            self.stats.timeouts += 1;
+            self.port.stats.timeouts += 1;
         }
         if let Some(event) = state.sender.poll_event() {
             self.on_carrier_event(params, tunnel, carrier, event);
@@ -272,7 +276,7 @@ impl Nic {
                 let to = Outward { dst: state.dst, slot: EGRESS_TUNNELS.slot(carrier), eqif: state.eqif };
                 let farewell = state.sender.close(tunnel).filter(|_| tunnel.life.tells);
                 if let Some(end) = farewell {
-                    self.answers.push_back(teardown(self.id, params, tunnel, to, end));
+                    self.port.answers.push_back(teardown(self.port.host, &params.frames, tunnel, to, end));
                 }
             }
             Event::PeerUnreachable => {
@@ -319,10 +323,10 @@ impl Nic {
         if !state.queued && state.sender.next(tunnel, state.queue.head()) != Interest::Nothing {
             state.queued = true;
             let number = state.eqif;
-            eqifs.join(&mut self.ready, number, carrier);
+            eqifs.join(&mut self.port.ready, number, carrier);
         }
         if arms {
-            self.arm_tunnel(at, EGRESS_TUNNELS.slot(carrier));
+            self.port.deadlines.push(at, EGRESS_TUNNELS.slot(carrier));
         }
     }
 }

@@ -108,11 +108,7 @@ impl World {
         let carrier = if is_tcp { Carrier::Beside } else { Carrier::Transport };
         let message = Message { dst: HostId(dst), size, entropy: 1, links: 2, class: 0, context: 0 };
         let (qp, _) = self.nics[src as usize].open_sender(&cx, &self.params, carrier, &message);
-        let receiver = &mut self.nics[dst as usize];
-        match self.params.tcp_of(carrier) {
-            Some(tcp) => receiver.open_tcp_receiver(tcp, HostId(src), qp, size, 0),
-            None => receiver.open_receiver(&self.params, HostId(src), qp, size, 0),
-        }
+        self.nics[dst as usize].open_receiver(&self.params, carrier, HostId(src), qp, size, 0);
     }
 
     /// Runs until no event is left, or until `end`.
@@ -321,22 +317,22 @@ fn answers_of_tunnels_that_wait_are_looked_at_once() {
         let repr = if of_tunnel { Repr::EqdsControl(control) } else { Repr::Cnp };
         let class = (random >> 8) as u8 % 2;
         let answer = Packet { dst: HostId(1), entropy: turn, class, repr, ..Packet::BLANK };
-        nic.answers.push_back(answer);
+        nic.port.answers.push_back(answer);
         if of_tunnel {
             expected.push((turn, class));
         }
         // Other packets may arrive before stacks hand over.
         if !(random >> 16).is_multiple_of(4) {
             nic.hand_over(&mut Cx::at(Instant::ZERO), &params);
-            let left: Vec<_> = nic.answers.iter().map(|answer| (answer.entropy, answer.class)).collect();
+            let left: Vec<_> = nic.port.answers.iter().map(|answer| (answer.entropy, answer.class)).collect();
             assert_eq!(left, expected, "turn {turn}");
             assert_eq!(nic.eqifs.as_ref().map(|eqifs| eqifs.staying), Some(left.len()), "turn {turn}");
         }
-        if (random >> 24).is_multiple_of(4) && nic.answers.len() == expected.len() {
+        if (random >> 24).is_multiple_of(4) && nic.port.answers.len() == expected.len() {
             let paused = (random >> 32) as u8 % 2;
             let first = expected.iter().position(|(_, class)| paused & (1 << class) == 0);
             let leaves = first.map(|first| expected.remove(first).0);
-            let sent = !nic.answers.is_empty() && nic.send_answer(&params, paused, &mut packet);
+            let sent = !nic.port.answers.is_empty() && nic.send_answer(&params, paused, &mut packet);
             assert_eq!(sent.then_some(packet.entropy), leaves, "turn {turn}");
         }
     }

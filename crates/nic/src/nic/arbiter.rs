@@ -1,33 +1,34 @@
 //! Arbitration: selects the next packet for the link.
 //!
 //! Design notes.
-//! 1. *Ready ring.* A queue pair is in the ring at most once (`SendQp::queued`) and only while its engine has a packet
-//!    to send now. It is served one packet (or [`NicParams::qp_burst`]) and goes to the back: round-robin, as the IRN
-//!    paper's simulator polls its queue pairs (section 4.1). Where some classes are paused, queue pairs of other
+//! 1. *Ready ring.* A queue pair is in the ring at most once, and only while its engine has a packet to send now. It is
+//!    served one packet (or [`NicParams::qp_burst`]) and goes to the back: round-robin, as the IRN paper's simulator
+//!    polls its queue pairs (section 4.1). Where some classes are paused, queue pairs of other
 //!    classes overtake; turns do not depend on the class otherwise.
 //! 2. *Control packets first.* Acknowledgements and congestion notifications are made when data arrives and leave
 //!    before the next data packet; they are short, and the other side waits for them.
 
 use selvedge_transport::Cx;
-use selvedge_units::{Bytes, HostId, Instant};
-use selvedge_wire::{Data, Ecn, Packet, Repr};
+use selvedge_transport::endpoint::{Context, Endpoint};
+use selvedge_transport::queue_pairs::Train;
+use selvedge_units::Instant;
+use selvedge_wire::Packet;
 
-use super::{FIRST_PSN, Nic, NicParams};
-use crate::qp::SendQp;
-use crate::slot::{Owner, TUNNELS};
+use super::{FlowParams, Nic, NicParams, call, of_slot};
+use crate::slot::{BESIDE, MESSAGES, Owner, QUEUE_PAIRS, TCP, TUNNELS};
 
 impl Nic {
     /// Returns whether a packet may be ready to be sent.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        !self.answers.is_empty() || !self.ready.is_empty()
+        !self.port.answers.is_empty() || !self.port.ready.is_empty()
     }
 
     /// Writes the next packet for the link to `packet` and returns whether there is one; if not, `packet` stays as it
     /// is. Call while the link is free; bit `i` of `paused` forbids class `i`.
     #[inline(always)]
     pub fn poll_transmit(&mut self, cx: &mut Cx<'_>, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
-        (!self.answers.is_empty() && self.send_answer(params, paused, packet))
+        (!self.port.answers.is_empty() && self.send_answer(params, paused, packet))
             || self.send_next(cx, params, paused, packet)
     }
 
@@ -49,7 +50,7 @@ impl Nic {
     #[inline]
     fn next_ready(&mut self, params: &NicParams, paused: u8) -> Option<u32> {
         match paused & params.data_classes {
-            0 => self.ready.front().copied(),
+            0 => self.port.ready.front().copied(),
             some => self.next_unpaused(params, some),
         }
     }
@@ -60,26 +61,24 @@ impl Nic {
         if paused == params.data_classes {
             return None;
         }
-        let waits = |slot: u32| match self.senders.get(slot as usize) {
-            Some(place) => place.as_ref().is_some_and(|state| paused & (1 << state.class) != 0),
-            None => {
-                let class = self.verbs_class(params, slot);
-                let class = class.or_else(|| self.tcp.class_at(slot)).or_else(|| self.tunnel_class(slot));
-                let class = class.or_else(|| self.message_class(params, slot));
-                class.is_some_and(|class| paused & (1 << class) != 0)
-            }
-        };
-        let place = self.ready.iter().position(|&slot| !waits(slot))?;
-        let first = self.ready.remove(place)?;
-        self.ready.push_front(first);
+        let waits = |slot: u32| self.class_of(params, slot).is_some_and(|class| paused & (1 << class) != 0);
+        let place = self.port.ready.iter().position(|&slot| !waits(slot))?;
+        let first = self.port.ready.remove(place)?;
+        self.port.ready.push_front(first);
         Some(first)
+    }
+
+    /// Returns the traffic class of the next packet of a slot in the ready ring.
+    fn class_of(&self, params: &NicParams, slot: u32) -> Option<u8> {
+        let of_verbs = self.verbs_class(params, slot);
+        of_verbs.or_else(|| of_slot!(self, slot, [] | endpoint, entry | endpoint.class(entry, &params.frames)))
     }
 
     /// Sends the first control packet whose class is not paused.
     #[inline(always)]
     pub(crate) fn send_answer(&mut self, params: &NicParams, paused: u8, packet: &mut Packet) -> bool {
         if paused == 0 {
-            if !self.answers.pop_front(packet) {
+            if !self.port.answers.pop_front(packet) {
                 return false;
             }
         } else {
@@ -89,7 +88,7 @@ impl Nic {
         if let Some(eqifs) = &mut self.eqifs {
             eqifs.on_answer_left();
         }
-        self.stats.count_answer(&packet.repr);
+        self.port.stats.count_answer(&packet.repr);
         true
     }
 
@@ -97,84 +96,39 @@ impl Nic {
     /// places.
     #[cold]
     fn next_unpaused_answer(&mut self, params: &NicParams, paused: u8) -> Option<Packet> {
-        if !paused & (params.data_classes | 1 << params.frames.ack_class | 1 << params.cnp_class) == 0 {
+        if !paused & (params.data_classes | 1 << params.frames.ack_class | 1 << params.frames.cnp_class) == 0 {
             return None;
         }
-        let first = self.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
-        self.answers.remove(first)
+        let first = self.port.answers.iter().position(|packet| paused & (1 << packet.class) == 0)?;
+        self.port.answers.remove(first)
     }
 
-    /// Sends a packet of the queue pair in `slot`, which is at the front of the ready ring, if it still has one to
-    /// send.
+    /// Sends a packet of the owner of `slot`, which is at the front of the ready ring, if it still has one to send.
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-            return self.send_another(cx, params, slot, packet);
+        self.port.ready.pop_front();
+        let sent = match &params.flows {
+            FlowParams::Rdma(own) if QUEUE_PAIRS.has(slot) => {
+                let context = &mut Context { cx, params: own, frames: &params.frames, port: &mut self.port, first: 0 };
+                self.queue_pairs.poll_transmit(context, slot, packet)
+            }
+            _ => return self.send_another(cx, params, slot, packet),
         };
-        let (last, last_payload) = (state.last, state.last_payload);
-        let payload = |seq| if seq == last { last_payload } else { params.frames.mtu };
-        let on_wire =
-            |seq| Bytes::new(u64::from(payload(seq)) + u64::from(params.frames.header) + u64::from(params.frames.gap));
-        let segment = state.sender.poll_transmit(cx, &mut self.pools, on_wire);
-        if let Some(segment) = segment {
-            let payload = payload(segment.seq);
-            let data = Data {
-                psn: segment.seq.to_psn(FIRST_PSN),
-                payload,
-                last: segment.seq == last,
-                retransmission: segment.retransmission,
-                trimmed: false,
-            };
-            *packet = state.packet(cx.now, self.id, slot, params, data);
-            self.stats.data_sent += 1;
-            self.stats.retransmissions += u64::from(segment.retransmission);
-        }
-        state.end_turn(slot, cx.now, &mut self.ready, &mut self.deadlines);
-        if segment.is_some() && params.qp_burst > 1 {
+        if sent && params.qp_burst > 1 {
             self.keep_turn(slot, params.qp_burst);
         }
-        segment.is_some()
+        sent
     }
 
-    /// Returns the packets that repeated calls of [`Nic::poll_transmit`] would return if nothing else happened, where a
-    /// single queue pair uses the link and has sent before. The last packet of its message is not included.
-    #[inline]
-    pub fn train(&self, params: &NicParams, paused: u8) -> Option<Train> {
-        let &slot = self.ready.front().filter(|_| self.ready.len() == 1 && self.answers.is_empty())?;
-        let state = self.senders.get(slot as usize).and_then(Option::as_ref)?;
-        if params.qp_burst != 1 || !params.mac_poll.is_zero() || paused & (1 << state.class) != 0 {
-            return None;
-        }
-        let packets = state.sender.train();
-        let count = packets.end.min(state.last).checked_since(packets.start)?;
-        let data = Data {
-            psn: packets.start.to_psn(FIRST_PSN),
-            payload: params.frames.mtu,
-            last: false,
-            retransmission: false,
-            trimmed: false,
-        };
-        Some(Train { first: state.packet(Instant::ZERO, self.id, slot, params, data), count })
-    }
-
-    /// Notes that `packets` packets of a [`train`](Nic::train) have left, the last before `now`.
-    #[inline]
-    pub fn end_train(&mut self, now: Instant, packets: u64) {
-        let Some(&slot) = self.ready.front() else { return };
-        let Some(state) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        state.sender.on_train_sent(now, packets);
-        self.stats.data_sent += packets;
-        state.end_turn(slot, now, &mut self.ready, &mut self.deadlines);
-    }
-
-    /// Serves an owner of `slot`, at the front of the ready ring, that is not a queue pair (any more): tunnels first.
+    /// Serves an owner of `slot` that is not a queue pair: tunnels first.
     #[inline(never)]
     fn send_another(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        self.ready.pop_front();
         match &params.eqds {
             // The most frequent case: packets of tunnels. Nothing is left to do after the call.
-            Some(eqds) if TUNNELS.has(slot) && params.qp_burst == 1 => {
-                self.serve_tunnel(cx, params, eqds, slot, packet)
+            Some(own) if TUNNELS.has(slot) && params.qp_burst == 1 => {
+                let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
+                let context = &mut Context { cx, params: own, frames, port, first };
+                self.tunnels.poll_transmit(context, TUNNELS.place(slot), packet)
             }
             _ => self.send_otherwise(cx, params, slot, packet),
         }
@@ -185,90 +139,62 @@ impl Nic {
     #[cold]
     #[inline(never)]
     fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        let segment = match Owner::of(slot) {
-            Owner::QueuePair => {
-                self.free_senders.push(slot); // closed while it stood in the ring
-                return false;
-            }
-            Owner::Tunnel => {
-                let Some(eqds) = &params.eqds else { return false };
-                let sent = self.serve_tunnel(cx, params, eqds, slot, packet);
-                self.keep_turn(slot, params.qp_burst);
-                return sent;
-            }
+        match Owner::of(slot) {
             Owner::Edge => return self.serve_edge(cx, params, packet),
             Owner::Requests => return self.serve_requests(cx, params, packet),
             Owner::Acks => return self.serve_acks(cx.now, packet),
-            Owner::Message => {
-                let sent = self.serve_message(cx, params, slot, packet);
-                if sent {
-                    self.keep_turn(slot, params.qp_burst);
-                }
-                return sent;
-            }
-            Owner::Tcp => self.serve_tcp(cx, slot),
-            // These are in the ring together as one entry, or not at all.
-            Owner::EgressTunnel(_)
-            | Owner::IngressTunnel(_)
-            | Owner::Poll
-            | Owner::Engine
-            | Owner::Pacer
-            | Owner::Headers => return false,
-        };
-        let Some(segment) = segment else { return false };
-        *packet = segment;
-        self.keep_turn(slot, params.qp_burst);
-        true
+            _ => {}
+        }
+        let sent = self.poll_endpoint(cx, params, slot, packet);
+        if sent {
+            self.keep_turn(slot, params.qp_burst);
+        }
+        sent
+    }
+
+    /// Writes the next packet of the endpoint that has `slot`, which is not in the ready ring any more, to `packet`;
+    /// returns whether there is one.
+    pub(crate) fn poll_endpoint(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        slot: u32,
+        packet: &mut Packet,
+    ) -> bool {
+        let sent = call!(self, cx, params, slot, |endpoint, cx, entry| endpoint.poll_transmit(cx, entry, packet));
+        sent.unwrap_or(false)
+    }
+
+    /// Returns the packets that repeated calls of [`Nic::poll_transmit`] would return if nothing else happened, where a
+    /// single queue pair uses the link and has sent before. The last packet of its message is not included.
+    #[inline]
+    pub fn train(&mut self, params: &NicParams, paused: u8) -> Option<Train> {
+        let ready = &self.port.ready;
+        let &slot = ready.front().filter(|_| ready.len() == 1 && self.port.answers.is_empty())?;
+        let FlowParams::Rdma(own) = &params.flows else { return None };
+        if params.qp_burst != 1 || !params.mac_poll.is_zero() {
+            return None;
+        }
+        let (cx, frames, port) = (&mut Cx::at(Instant::ZERO), &params.frames, &mut self.port);
+        self.queue_pairs.train(&Context { cx, params: own, frames, port, first: 0 }, slot, paused)
+    }
+
+    /// Notes that `packets` packets of a [`train`](Nic::train) have left, the last before `now`.
+    #[inline]
+    pub fn end_train(&mut self, params: &NicParams, now: Instant, packets: u64) {
+        let (Some(slot), FlowParams::Rdma(own)) = (self.port.ready.pop_front(), &params.flows) else { return };
+        let (cx, frames, port) = (&mut Cx::at(now), &params.frames, &mut self.port);
+        self.queue_pairs.end_train(&mut Context { cx, params: own, frames, port, first: 0 }, slot, packets);
     }
 
     /// Moves a queue pair that has sent a packet and is at the back of the ring to the front again, until it has sent
     /// `burst` packets.
     fn keep_turn(&mut self, slot: u32, burst: u32) {
         self.turn += 1;
-        if self.turn < burst && self.ready.back() == Some(&slot) {
-            self.ready.rotate_right(1);
+        if self.turn < burst && self.port.ready.back() == Some(&slot) {
+            self.port.ready.rotate_right(1);
         } else {
             self.turn = 0;
-        }
-    }
-}
-
-impl SendQp {
-    /// Creates a packet of the queue pair in `slot` of host `src`.
-    #[inline(always)]
-    fn packet(&self, sent_at: Instant, src: HostId, slot: u32, params: &NicParams, data: Data) -> Packet {
-        Packet {
-            sent_at,
-            src,
-            dst: self.dst,
-            qp: self.qp,
-            slot,
-            entropy: self.entropy,
-            frame: data.payload + params.frames.header,
-            class: self.class,
-            ecn: if params.frames.ecn_capable { Ecn::Capable } else { Ecn::NotCapable },
-            repr: Repr::Data(data),
-        }
-    }
-}
-
-/// A train: full-size packets of one flow back to back.
-#[derive(Clone, Copy, Debug)]
-pub struct Train {
-    /// First packet of the train, without its sending time.
-    pub first: Packet,
-    /// Number of packets.
-    pub count: u64,
-}
-
-impl Train {
-    /// Writes to `packet` the packet of the train that `before` others precede and that leaves at `now`.
-    #[inline(always)]
-    pub fn write(&self, before: u64, now: Instant, packet: &mut Packet) {
-        *packet = self.first;
-        packet.sent_at = now;
-        if let Repr::Data(data) = &mut packet.repr {
-            data.psn = data.psn.plus(before as u32);
         }
     }
 }

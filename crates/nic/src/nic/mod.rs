@@ -1,9 +1,7 @@
-//! The NIC: queue pairs, and the state that they share.
+//! The NIC of one host: its endpoints, arbiter and deadlines.
 //!
-//! `arriving.rs` handles arriving packets, `arbiter.rs` (or `polling.rs`) selects the next packet for the link, and
-//! `deadlines.rs` keeps deadlines.
+//! Functions that take [`NicParams`] must always receive the same.
 
-mod answers;
 mod arbiter;
 mod arriving;
 mod deadlines;
@@ -11,46 +9,31 @@ mod polling;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 use selvedge_prefetch::PrefetchRange;
 use selvedge_telemetry::Reordering;
-use selvedge_transport::endpoint::{Endpoint, EndpointConfig, Frames, Message, NicStats};
+use selvedge_transport::endpoint::{
+    AnyEndpoint, Context, Endpoint, EndpointConfig, Frames, Message, NicStats, Port, Received, Standing,
+};
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
-use selvedge_transport::table::Table;
-use selvedge_transport::tcp::TcpConfig;
-use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, HoldReason, Limits, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
-    SharedPools,
-};
-use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
+use selvedge_transport::queue_pairs::{QueuePairs, RdmaParams, Report};
+use selvedge_transport::tcp::{self, TcpParams};
+use selvedge_transport::{Cx, HoldReason, Limits, SharedPools};
+use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, Repr};
-
-use answers::Answers;
-pub use arbiter::Train;
-pub use arriving::Incoming;
-
-pub(crate) use deadlines::{Deadlines, Due};
 
 use crate::echo::Echo;
 use crate::eqds::Tunnels;
 use crate::eqif::EqifSet;
-use crate::messages::Messages;
-use crate::qp::{Carrier, RecvQp, Report, SendQp};
 use crate::rdma::{Rdma, VerbsParams};
-use crate::slot::{MESSAGES, Owner, TCP};
-use crate::tcp::Flows;
+use crate::slot::{BESIDE, MESSAGES, Owner, PACER, QUEUE_PAIRS, SlotRange, TCP, TUNNELS};
 
 /// Parameters of a NIC; shared by all NICs of a fabric.
 #[derive(Clone, Debug)]
 pub struct NicParams {
     /// Lengths and classes of packets.
     pub frames: Frames,
-    /// Length of an acknowledgement frame that carries holes in bytes.
-    pub hole_nack_frame: u16,
-    /// Length of a congestion notification frame in bytes.
-    pub cnp_frame: u16,
     /// Packets that a queue pair sends before the next one's turn.
     pub qp_burst: u32,
     /// Interval at which one of the NIC's own queue pairs with a packet to send polls the link; zero if queue pairs
@@ -60,8 +43,6 @@ pub struct NicParams {
     pub polls_at_random: bool,
     /// Bit per traffic class that data may have.
     pub data_classes: u8,
-    /// Traffic class of congestion notifications.
-    pub cnp_class: u8,
     /// Transport of flows.
     pub flows: FlowParams,
     /// TCP of flows beside those of the transport, if there are any.
@@ -89,26 +70,6 @@ pub enum FlowParams {
     Messages(EndpointConfig),
 }
 
-/// RDMA queue pairs.
-#[derive(Clone, Copy, Debug)]
-pub struct RdmaParams {
-    /// Configuration of the engine at the sending end.
-    pub sender: SenderConfig,
-    /// Configuration of the engine at the receiving end.
-    pub receiver: ReceiverConfig,
-    /// Feedback that the receiving end gives to congestion control.
-    pub feedback: FeedbackConfig,
-}
-
-/// TCP of flows.
-#[derive(Clone, Copy, Debug)]
-pub struct TcpParams {
-    /// Configuration of both ends, every "auto" resolved.
-    pub config: TcpConfig,
-    /// Traffic class of acknowledgements.
-    pub ack_class: u8,
-}
-
 impl NicParams {
     /// Returns TCP's parameters, if it is TCP that `carrier` stands for.
     #[inline]
@@ -120,6 +81,17 @@ impl NicParams {
         }
     }
 
+    /// Returns the slots of flows that `carrier` carries.
+    fn slots_of(&self, carrier: Carrier) -> SlotRange {
+        match (carrier, &self.flows) {
+            (Carrier::Beside, _) if self.beside.is_some() => BESIDE,
+            (_, FlowParams::Rdma(_)) => QUEUE_PAIRS,
+            (_, FlowParams::Tcp(_)) => TCP,
+            (_, FlowParams::Eqds) => TUNNELS,
+            (_, FlowParams::Messages(_)) => MESSAGES,
+        }
+    }
+
     /// Returns the parameters of queue pairs, if flows are queue pairs.
     #[inline]
     pub const fn rdma(&self) -> Option<&RdmaParams> {
@@ -128,46 +100,91 @@ impl NicParams {
 
     /// Returns whether receivers leave expected packets without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
-        self.rdma().is_some_and(|rdma| rdma.feedback.is_silent() && !rdma.receiver.recovery.acknowledges_each())
+        self.rdma().is_some_and(RdmaParams::takes_unanswered)
     }
+}
+
+/// Carrier of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// The transport that the NIC is configured for ([`NicParams::flows`]).
+    Transport,
+    /// TCP beside that transport, configured by [`NicParams::beside`].
+    Beside,
 }
 
 /// The NIC of one host. State that every packet of RoCE touches comes first, followed by that of tunnels.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Nic {
-    senders: Vec<Option<SendQp>>,
-    receivers: Vec<Option<RecvQp>>,
-    pub(crate) by_peer: Table<(HostId, QpNumber)>,
-    pub(crate) deadlines: Deadlines,
-    pub(crate) ready: VecDeque<u32>,
-    /// Acknowledgements and congestion notifications waiting for the link.
-    pub(crate) answers: Answers,
-    pub(crate) id: HostId,
-    next_qp: QpNumber,
-    /// Number of bytes of a sending queue pair that packets touch.
-    busy_sender: u32,
+    pub(crate) port: Port,
     /// Packets that the first entry of the ready ring has sent in its turn.
     pub(crate) turn: u32,
+    next_qp: QpNumber,
     /// EQIFs, if stacks send through tunnels.
     pub(crate) eqifs: Option<Box<EqifSet>>,
-    pub(crate) stats: NicStats,
+    pub(crate) queue_pairs: QueuePairs,
     pub(crate) tunnels: Tunnels,
-    /// Reports waiting to be taken.
-    reports: VecDeque<Report>,
-    /// On-chip memory that queue pairs share, lent to each for its call.
-    pools: SharedPools,
-    /// Telemetry waiting for its acknowledgements; empty where no switch writes telemetry.
-    pub(crate) echoes: VecDeque<Echo>,
-    free_senders: Vec<u32>,
-    free_receivers: Vec<u32>,
     /// RNIC of applications, if there is one.
     pub(crate) rdma: Option<Box<Rdma>>,
-    pub(crate) tcp: Flows,
-    pub(crate) messages: Option<Box<Messages>>,
+    pub(crate) messages: Option<Box<AnyEndpoint>>,
+    pub(crate) tcp: tcp::Host,
+    /// TCP beside the transport.
+    pub(crate) beside: tcp::Host,
+    /// Telemetry waiting for its acknowledgements; empty where no switch writes telemetry.
+    pub(crate) echoes: VecDeque<Echo>,
     /// Next time at which the NIC is woken because a queue pair polls the link, if that is in the future.
     polls_at: Instant,
 }
+
+/// Evaluates `$call` with the endpoint that has `$slot`, the context that it is lent, and its entry: for calls that may
+/// change its turn and its deadlines. `None` if no endpoint has the slot.
+macro_rules! call {
+    ($nic:ident, $cx:expr, $params:expr, $slot:expr, |$endpoint:ident, $context:ident, $entry:ident| $call:expr) => {{
+        let (slot, NicParams { frames, flows, eqds, beside, .. }) = ($slot, $params);
+        macro_rules! with {
+            ($place:expr, $range:expr, $own:expr) => {{
+                let ($endpoint, $entry, first, port) = ($place, $range.place(slot), $range.slot(0), &mut $nic.port);
+                let $context = &mut Context { cx: $cx, params: $own, frames, port, first };
+                Some($call)
+            }};
+        }
+        match (Owner::of(slot), flows) {
+            (Owner::QueuePair, FlowParams::Rdma(own)) => with!(&mut $nic.queue_pairs, QUEUE_PAIRS, own),
+            (Owner::Tunnel, _) if let Some(own) = eqds => with!(&mut $nic.tunnels, TUNNELS, own),
+            (Owner::Tcp, FlowParams::Tcp(own)) => with!(&mut $nic.tcp, TCP, own),
+            (Owner::Beside, _) if let Some(own) = beside => with!(&mut $nic.beside, BESIDE, own),
+            (Owner::Message, FlowParams::Messages(own)) if let Some(messages) = $nic.messages.as_deref_mut() => {
+                with!(messages, MESSAGES, own)
+            }
+            _ => None,
+        }
+    }};
+}
+pub(crate) use call;
+
+/// Evaluates `$call` with the endpoint that has `$slot`, and its entry: for calls that need no context. `None` if no
+/// endpoint has the slot.
+macro_rules! of_slot {
+    ($nic:ident, $slot:expr, [$($mut:tt)?] |$endpoint:ident, $entry:ident| $call:expr) => {{
+        let slot = $slot;
+        macro_rules! with {
+            ($place:expr, $range:expr) => {{
+                let ($endpoint, $entry) = ($place, $range.place(slot));
+                $call
+            }};
+        }
+        match Owner::of(slot) {
+            Owner::QueuePair => with!(& $($mut)? $nic.queue_pairs, QUEUE_PAIRS),
+            Owner::Tunnel => with!(& $($mut)? $nic.tunnels, TUNNELS),
+            Owner::Tcp => with!(& $($mut)? $nic.tcp, TCP),
+            Owner::Beside => with!(& $($mut)? $nic.beside, BESIDE),
+            Owner::Message if let Some(messages) = & $($mut)? $nic.messages => with!(messages, MESSAGES),
+            _ => None,
+        }
+    }};
+}
+pub(crate) use of_slot;
 
 /// Returns the shortage and use of on-chip memory.
 fn reordering_on(pools: &SharedPools) -> Reordering {
@@ -184,49 +201,42 @@ fn reordering_on(pools: &SharedPools) -> Reordering {
     }
 }
 
-/// First PSN of all queue pairs; any value would do.
-const FIRST_PSN: Psn = Psn::new(0);
+/// Returns how many queue pair numbers a flow of an endpoint takes.
+fn numbers<E: Endpoint>(_: &E, params: &E::Params) -> u32 {
+    E::numbers(params)
+}
 
 impl Nic {
     /// Creates the NIC of host `id`, without queue pairs.
     pub fn new(id: HostId, params: &NicParams) -> Self {
-        let rdma = params.rdma();
-        let busy_engine = rdma.map_or(0, |rdma| Sender::busy_bytes(&rdma.sender));
-        let busy_sender = core::mem::offset_of!(SendQp, sender) + busy_engine;
         Self {
-            id,
-            senders: Vec::new(),
-            free_senders: Vec::new(),
-            receivers: Vec::new(),
-            free_receivers: Vec::new(),
-            by_peer: Table::new(),
-            next_qp: QpNumber(0),
-            busy_sender: busy_sender as u32,
-            ready: VecDeque::new(),
+            port: Port::new(id, PACER),
             turn: 0,
-            answers: Answers::new(),
-            reports: VecDeque::new(),
-            echoes: VecDeque::new(),
-            deadlines: Deadlines::new(),
-            pools: rdma.map(|rdma| rdma.receiver.recovery.shared_pools()).unwrap_or_default(),
-            stats: NicStats::default(),
-            tcp: Flows::default(),
-            tunnels: Tunnels::default(),
+            next_qp: QpNumber(0),
             eqifs: params.eqif.as_ref().map(|eqif| Box::new(EqifSet::new(eqif))),
-            messages: if let FlowParams::Messages(config) = &params.flows { Some(Messages::new(config)) } else { None },
+            queue_pairs: params.rdma().map(QueuePairs::new).unwrap_or_default(),
+            tunnels: Tunnels::default(),
             rdma: None,
+            messages: match &params.flows {
+                FlowParams::Messages(config) => Some(Box::new(config.into())),
+                _ => None,
+            },
+            tcp: tcp::Host::default(),
+            beside: tcp::Host::default(),
+            echoes: VecDeque::new(),
             polls_at: Instant::ZERO,
         }
     }
 
     /// Returns the counters of this NIC.
     pub fn stats(&self) -> &NicStats {
-        &self.stats
+        &self.port.stats
     }
 
     /// Returns the counters of out-of-order data.
     pub fn reordering(&self) -> Reordering {
-        let mut sum = Reordering { buffered: Bytes::new(self.stats.reordered), ..reordering_on(&self.pools) };
+        let mut sum =
+            Reordering { buffered: Bytes::new(self.port.stats.reordered), ..reordering_on(self.queue_pairs.pools()) };
         if let Some(rdma) = &self.rdma {
             sum.add(&reordering_on(rdma.rnic.pools()));
         }
@@ -234,6 +244,7 @@ impl Nic {
     }
 
     /// Opens a queue pair that sends one message; returns its number and its slot.
+    #[inline(never)]
     pub fn open_sender(
         &mut self,
         cx: &Cx<'_>,
@@ -241,122 +252,52 @@ impl Nic {
         carrier: Carrier,
         message: &Message,
     ) -> (QpNumber, u32) {
-        let opened = match (carrier, &params.flows, &params.eqds) {
-            (Carrier::Beside, _, _) if let Some(tcp) = &params.beside => self.open_tcp_sender(cx, tcp, message),
-            (_, FlowParams::Rdma(rdma), _) => self.open_queue_pair(cx, params, rdma, message),
-            (_, FlowParams::Tcp(tcp), _) => self.open_tcp_sender(cx, tcp, message),
-            (_, FlowParams::Eqds, Some(eqds)) => self.open_message(cx, params, eqds, message),
-            (_, FlowParams::Eqds, None) => unreachable!("EQDS's messages without tunnels"),
-            (_, FlowParams::Messages(own), _) => self.begin_message(cx, params, own, message),
-        };
+        let (qp, range) = (self.next_qp, params.slots_of(carrier));
+        let opened = call!(self, &mut Cx::at(cx.now), params, range.slot(0), |endpoint, cx, _entry| {
+            (endpoint.open_sender(cx, qp, message), numbers(endpoint, cx.params))
+        });
+        let (entry, numbers) = opened.expect("flows have a transport");
+        self.next_qp = QpNumber(qp.0.wrapping_add(numbers));
+        self.join_tunnels();
         self.hand_over(&mut Cx::at(cx.now), params);
-        opened
+        (qp, range.slot(entry))
     }
 
-    fn open_queue_pair(
-        &mut self,
-        cx: &Cx<'_>,
-        params: &NicParams,
-        rdma: &RdmaParams,
-        message: &Message,
-    ) -> (QpNumber, u32) {
-        let mtu = Bytes::new(u64::from(params.frames.mtu));
-        let packets = message.size.pieces(mtu);
-        let mut sender = Sender::new(&rdma.sender, FIRST_PSN);
-        sender.set_path(message.links);
-        sender.supply(packets);
-        let qp = self.name_qp();
-        let state = SendQp {
-            sender,
-            qp,
-            dst: message.dst,
-            entropy: message.entropy,
-            context: message.context,
-            last: Seq::new(packets - 1),
-            last_payload: (message.size - mtu * (packets - 1)).get() as u16,
-            class: message.class,
-            queued: false,
-            timer_armed: Instant::NEVER,
-            pacing_armed: Instant::NEVER,
-        };
-        let slot = put(&mut self.senders, &mut self.free_senders, state);
-        self.refresh(slot, cx.now);
-        (qp, slot)
-    }
-
-    /// Returns a queue pair number that was not in use for a long time.
-    pub(crate) fn name_qp(&mut self) -> QpNumber {
-        let qp = self.next_qp;
-        self.next_qp = QpNumber(qp.0.wrapping_add(1));
-        qp
-    }
-
-    /// Closes a sending queue pair, finished or not; returns the caller's name of it.
+    /// Closes a queue pair that sends, finished or not; returns the caller's name of it.
     pub fn close_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        let Some(state) = find(&mut self.senders, slot, qp) else { return self.close_other_sender(slot, qp) };
-        state.sender.release(&mut self.pools);
-        let (queued, context) = (state.queued, state.context);
-        self.senders[slot as usize] = None;
-        // A slot that is still in the ready ring becomes free when it comes up there: no slot may be in the ring twice.
-        if !queued {
-            self.free_senders.push(slot);
-        }
-        Some(context)
-    }
-
-    #[cold]
-    fn close_other_sender(&mut self, slot: u32, qp: QpNumber) -> Option<u32> {
-        if TCP.has(slot) {
-            return self.close_tcp_sender(slot, qp);
-        }
-        let entry = MESSAGES.has(slot).then(|| MESSAGES.place(slot))?;
-        self.messages.as_mut()?.endpoint.close_sender(entry, qp)
+        of_slot!(self, slot, [mut] |endpoint, entry| endpoint.close_sender(entry, qp))
     }
 
     /// Expects a message of `size` from the queue pair `qp` of `src`.
-    pub fn open_receiver(&mut self, params: &NicParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        let rdma = match &params.flows {
-            FlowParams::Rdma(rdma) => rdma,
-            FlowParams::Tcp(tcp) => return self.open_tcp_receiver(tcp, src, qp, size, context),
-            FlowParams::Eqds => return self.expect_message(params, src, qp, size, context),
-            FlowParams::Messages(_) => {
-                let slot = self.await_message(params, src, qp, size, context);
-                return self.by_peer.insert((src, qp), slot);
-            }
-        };
-        let state = RecvQp {
-            receiver: Receiver::new(&rdma.receiver, FIRST_PSN),
-            feedback: Feedback::default(),
-            context,
-            duplicates: 0,
-            missing: size.pieces(Bytes::new(u64::from(params.frames.mtu))),
-        };
-        let slot = put(&mut self.receivers, &mut self.free_receivers, state);
-        self.by_peer.insert((src, qp), slot);
-    }
-
-    /// Expects `size` bytes from the TCP flow `qp` of `src`.
-    pub fn open_tcp_receiver(&mut self, tcp: &TcpParams, src: HostId, qp: QpNumber, size: Bytes, context: u32) {
-        if tcp.config.subflows > 1 {
-            return self.accept_bundle(tcp, src, qp, size, context);
+    #[inline(never)]
+    pub fn open_receiver(
+        &mut self,
+        params: &NicParams,
+        carrier: Carrier,
+        src: HostId,
+        qp: QpNumber,
+        size: Bytes,
+        context: u32,
+    ) {
+        let range = params.slots_of(carrier);
+        let opened = call!(self, &mut Cx::at(Instant::ZERO), params, range.slot(0), |endpoint, cx, _entry| {
+            (endpoint.open_receiver(cx, src, qp, size, context), numbers(endpoint, cx.params))
+        });
+        let (entry, numbers) = opened.expect("flows have a transport");
+        for number in 0..numbers {
+            self.port.by_peer.insert((src, QpNumber(qp.0.wrapping_add(number))), range.slot(entry));
         }
-        let slot = self.accept_tcp(tcp, src, qp, size, context);
-        self.by_peer.insert((src, qp), slot);
     }
 
-    /// Closes a receiving queue pair; returns the caller's name of it, and its number of duplicates.
+    /// Closes a queue pair that receives; returns the caller's name of it, and its number of duplicates.
     pub fn close_receiver(&mut self, src: HostId, qp: QpNumber) -> Option<(u32, u32)> {
-        let slot = self.by_peer.remove((src, qp))?;
-        match Owner::of(slot) {
-            Owner::QueuePair => {}
-            Owner::Tcp => return self.close_tcp_receiver(src, slot, qp),
-            Owner::Message => return self.messages.as_mut()?.endpoint.close_receiver(MESSAGES.place(slot)),
-            _ => return self.close_message(src, slot),
+        let slot = self.port.by_peer.get((src, qp))?;
+        let numbers = self.queue_pairs(slot, qp);
+        for number in 0..numbers {
+            self.port.by_peer.remove((src, QpNumber(qp.0.wrapping_add(number))));
         }
-        self.free_receivers.push(slot);
-        let mut state = self.receivers[slot as usize].take()?;
-        state.receiver.release(&mut self.pools);
-        Some((state.context, state.duplicates))
+        let closed = of_slot!(self, slot, [mut] |endpoint, entry| endpoint.close_receiver(entry))?;
+        Some((closed.context, closed.duplicates))
     }
 
     /// Returns the cause for which a sending queue pair waits at `now`; `None` if the queue pair does not exist.
@@ -364,48 +305,44 @@ impl Nic {
         self.standing(slot, qp, now).map(|standing| standing.hold)
     }
 
-    /// Returns the engine of a sending RDMA queue pair; `None` if the queue pair does not exist.
-    pub(crate) fn sender_of(&self, slot: u32, qp: QpNumber) -> Option<&Sender> {
-        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map(|state| &state.sender)
+    /// Returns the progress of a flow at its sender, named by its slot and queue pair; `None` if it does not exist or
+    /// has ended.
+    pub fn standing(&self, slot: u32, qp: QpNumber, now: Instant) -> Option<Standing> {
+        of_slot!(self, slot, [] | endpoint, entry | endpoint.standing(entry, qp, now))
     }
 
-    /// Returns the caller's name of the RDMA queue pair that receives in `slot`, the number of packets that have not
-    /// arrived, and the engine.
-    pub(crate) fn receiver_at(&self, slot: u32) -> Option<(u32, u64, &Receiver)> {
-        let state = self.receivers.get(slot as usize).and_then(Option::as_ref);
-        state.map(|state| (state.context, state.missing, &state.receiver))
+    /// Returns the progress of the flow that the queue pair `qp` of `src` sends; `None` if no flow is expected from
+    /// there.
+    pub fn received(&self, src: HostId, qp: QpNumber) -> Option<Received> {
+        of_slot!(self, self.port.by_peer.get((src, qp))?, [] | endpoint, entry | endpoint.received(entry))
     }
 
     /// Returns the number of consecutive queue pairs of a flow, named by the first: several if the flow has subflows.
     pub fn queue_pairs(&self, slot: u32, qp: QpNumber) -> u32 {
-        self.subflows(slot, qp).unwrap_or(1)
+        of_slot!(self, slot, [] | endpoint, entry | Some(endpoint.queue_pairs(entry, qp))).unwrap_or(1)
     }
 
     /// Returns the limits of a sending queue pair; `None` if the queue pair does not exist.
     pub fn limits(&self, slot: u32, qp: QpNumber) -> Option<Limits> {
-        let state = self.senders.get(slot as usize).and_then(Option::as_ref).filter(|state| state.qp == qp);
-        state.map_or_else(
-            || {
-                self.limits_of_tcp(slot, qp)
-                    .or_else(|| self.limits_of_message(slot, qp))
-                    .or_else(|| self.message_at(slot).and_then(|(endpoint, entry)| endpoint.limits(entry, qp)))
-            },
-            |state| Some(state.sender.limits()),
-        )
+        of_slot!(self, slot, [] | endpoint, entry | endpoint.limits(entry, qp))
+    }
+
+    /// Returns the acknowledgements and congestion notifications that wait for the link.
+    pub fn waiting_answers(&self) -> &[Packet] {
+        &self.port.answers
     }
 
     /// Returns the next report made here, for the driver to deliver to its receiver.
     #[inline]
     pub fn poll_report(&mut self) -> Option<Report> {
-        self.reports.pop_front()
+        self.queue_pairs.poll_report()
     }
 
     /// Returns whether the NIC has further results after a packet: a report, or completions in addition to the returned
     /// one.
     #[inline]
     pub fn has_news(&self) -> bool {
-        !self.reports.is_empty() || !self.tunnels.completions.is_empty()
+        self.queue_pairs.has_report() || !self.tunnels.completions.is_empty()
     }
 
     /// Returns how many bytes from the NIC's beginning packets touch; for drivers that prefetch them.
@@ -414,26 +351,26 @@ impl Nic {
         if is_other || params.beside.is_some() || params.verbs.is_some() {
             size_of::<Self>()
         } else if params.eqds.is_some() {
-            core::mem::offset_of!(Self, pools)
+            core::mem::offset_of!(Self, rdma)
         } else {
-            // Timeouts, the last counter, are rare.
-            core::mem::offset_of!(Self, stats) + core::mem::offset_of!(NicStats, timeouts)
+            core::mem::offset_of!(Self, queue_pairs) + QueuePairs::busy_bytes()
         }
     }
 
     /// Returns the first packets and slots that wait to be sent, a cache line each, for drivers that prefetch them.
     #[inline]
     pub fn state_of_waiting(&self) -> [PrefetchRange; 2] {
-        [PrefetchRange::of_entry(self.ready.as_slices().0, 0, 1), PrefetchRange::of_entry(&self.answers, 0, 1)]
+        let Port { ready, answers, .. } = &self.port;
+        [PrefetchRange::of_entry(ready.as_slices().0, 0, 1), PrefetchRange::of_entry(answers, 0, 1)]
     }
 
     /// Returns the state that handling `packet` will touch first, for drivers that prefetch it.
     #[inline]
     pub fn state_of(&self, packet: &Packet) -> PrefetchRange {
         match packet.repr {
-            Repr::Data(_) => self.by_peer.state_of((packet.src, packet.qp)),
+            Repr::Data(_) => self.port.by_peer.state_of((packet.src, packet.qp)),
             Repr::EqdsData(_) | Repr::EqdsControl(_) => self.tunnels.state_of(packet),
-            _ => PrefetchRange::of_entry(&self.senders, packet.slot as usize, self.busy_sender as usize),
+            _ => self.queue_pairs.state_of_sender(packet.slot),
         }
     }
 
@@ -441,22 +378,20 @@ impl Nic {
     /// that prefetch it.
     #[inline]
     pub fn state_behind(&self, packet: &Packet) -> PrefetchRange {
-        let slot = if let Repr::Data(_) = packet.repr { self.by_peer.get((packet.src, packet.qp)) } else { None };
-        let place = slot.and_then(|slot| self.receivers.get(slot as usize));
-        place.map_or(PrefetchRange::EMPTY, |place| PrefetchRange::of(core::slice::from_ref(place)))
+        let slot = if let Repr::Data(_) = packet.repr { self.port.by_peer.get((packet.src, packet.qp)) } else { None };
+        slot.map_or(PrefetchRange::EMPTY, |slot| self.queue_pairs.state_of_receiver(slot))
     }
 
     /// Returns a lower bound of the number of queue pairs.
     #[inline]
     pub fn queue_pairs_at_least(&self) -> usize {
-        self.receivers.len().max(self.ready.len())
+        self.queue_pairs.receivers().max(self.port.ready.len())
     }
 
     /// Returns what packets touch of the queue pair that sends after `others` others, for drivers that prefetch it.
     #[inline]
     pub fn state_to_send(&self, others: usize) -> Option<PrefetchRange> {
-        let place = self.senders.get(*self.ready.get(others)? as usize)?;
-        Some(PrefetchRange::beginning_of(place, self.busy_sender as usize))
+        self.queue_pairs.state_to_send(*self.port.ready.get(others)?)
     }
 
     /// Returns all state behind the NIC itself, for drivers that prefetch it. Where that is little, drivers need not
@@ -466,38 +401,7 @@ impl Nic {
         // Without tunnels, their state lies far behind the rest, and is not touched.
         let nothing = [PrefetchRange::EMPTY; 3];
         let [outbound, inbound, by_source] = if params.eqds.is_some() { self.tunnels.state() } else { nothing };
-        // Packets do not touch the rest of the last queue pair.
-        let rest = size_of::<SendQp>() - self.busy_sender as usize;
-        let senders = PrefetchRange::of(&self.senders).without_last(rest);
-        [senders, PrefetchRange::of(&self.receivers), self.by_peer.state(), outbound, inbound, by_source]
-    }
-
-    #[inline]
-    pub(crate) fn sender_at(&mut self, slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
-        find(&mut self.senders, slot, qp)
-    }
-}
-
-/// Returns the queue pair `qp`, if it is the one in `slot`.
-#[inline]
-fn find(senders: &mut [Option<SendQp>], slot: u32, qp: QpNumber) -> Option<&mut SendQp> {
-    senders.get_mut(slot as usize)?.as_mut().filter(|state| state.qp == qp)
-}
-
-/// Stores `state` in a free place; returns its index.
-pub(crate) fn put<T>(places: &mut Vec<Option<T>>, free: &mut Vec<u32>, state: T) -> u32 {
-    match free.pop() {
-        Some(slot) => {
-            places[slot as usize] = Some(state);
-            slot
-        }
-        None => {
-            if places.is_empty() {
-                // Most NICs have one; a vector would begin with space for four.
-                places.reserve_exact(1);
-            }
-            places.push(Some(state));
-            (places.len() - 1) as u32
-        }
+        let [senders, receivers] = self.queue_pairs.state();
+        [senders, receivers, self.port.by_peer.state(), outbound, inbound, by_source]
     }
 }

@@ -8,7 +8,6 @@ use selvedge_transport::Cx;
 use selvedge_units::{Duration, Instant, QpNumber, mix64};
 use selvedge_wire::Packet;
 
-use super::deadlines::Due;
 use super::{Nic, NicParams};
 use crate::slot::POLL;
 
@@ -21,12 +20,12 @@ impl Nic {
             if asks_at > cx.now {
                 if asks_at < self.polls_at || self.polls_at <= cx.now {
                     self.polls_at = asks_at;
-                    self.deadlines.push(asks_at, Due::timer(POLL), QpNumber(0));
+                    self.port.deadlines.push(asks_at, POLL);
                 }
                 return false;
             }
-            let Some(slot) = self.ready.remove(place) else { return false };
-            self.ready.push_front(slot);
+            let Some(slot) = self.port.ready.remove(place) else { return false };
+            self.port.ready.push_front(slot);
             if self.send_data(cx, params, slot, packet) {
                 return true;
             }
@@ -39,18 +38,18 @@ impl Nic {
     fn next_to_ask(&self, now: Instant, params: &NicParams, paused: u8) -> Option<(Instant, usize)> {
         let period = params.mac_poll;
         let asks_at = |(place, &slot): (usize, &u32)| {
-            let state = self.senders.get(slot as usize)?.as_ref();
+            let sender = self.queue_pairs.sender_at(slot);
             // The entry of a closed queue pair is cleared at once.
-            let at = state.map_or(now, |state| next_poll(now, period, self.phase(state.qp, params)));
-            let may_go = state.is_none_or(|state| paused & (1 << state.class) == 0);
+            let at = sender.map_or(now, |(qp, _)| next_poll(now, period, self.phase(qp, params)));
+            let may_go = sender.is_none_or(|(_, class)| paused & (1 << class) == 0);
             may_go.then_some((at, place))
         };
-        self.ready.iter().enumerate().filter_map(asks_at).min()
+        self.port.ready.iter().enumerate().filter_map(asks_at).min()
     }
 
     fn phase(&self, qp: QpNumber, params: &NicParams) -> u64 {
-        let own = mix64(u64::from(self.id.0) << 32 | u64::from(qp.0));
-        let drawn = if params.polls_at_random { mix64(own ^ self.stats.data_sent) } else { own };
+        let own = mix64(u64::from(self.port.host.0) << 32 | u64::from(qp.0));
+        let drawn = if params.polls_at_random { mix64(own ^ self.port.stats.data_sent) } else { own };
         drawn % params.mac_poll.as_ps()
     }
 }

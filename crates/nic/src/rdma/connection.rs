@@ -128,7 +128,7 @@ impl Nic {
         let (Some(rdma), Some(verbs)) = (&mut self.rdma, &params.verbs) else {
             return Err(VerbsError::NoSuch("queue pair"));
         };
-        let route = frame::route(self.id, to, verbs.class, entropy);
+        let route = frame::route(self.port.host, to, verbs.class, entropy);
         let handshake = Handshake {
             access: Access::ALL,
             route,

@@ -46,7 +46,7 @@ pub(super) fn packet(from: HostId, params: &NicParams, now: Instant, transmit: &
     let Transmit { route, headers, payload } = transmit;
     let repr = repr(headers, *payload);
     let (frame, class) = match repr {
-        Repr::Cnp => (params.cnp_frame, params.cnp_class),
+        Repr::Cnp => (params.frames.cnp_frame, params.frames.cnp_class),
         Repr::Ack(_) => {
             let around = usize::from(params.frames.ack_frame).saturating_sub(Bth::LENGTH + Aeth::LENGTH);
             (frame_of(params, around, headers, 0), params.frames.ack_class)

@@ -30,7 +30,7 @@ use selvedge_units::{Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
 
-use crate::nic::{Due, Nic, NicParams};
+use crate::nic::{Nic, NicParams};
 use crate::slot::{ACKS, REQUESTS};
 use crate::verbs::{Completion, CqId, Payload, PdId, Rnic, SendRequest, Stats, Transmit, VerbsError};
 
@@ -106,13 +106,13 @@ impl Nic {
         let before = rdma.rnic.stats();
         let (headers, payload) = frame::arrived(packet, headers);
         rdma.rnic.handle_packet(cx, &mut rdma.memory, &route_of(packet), &headers, payload);
-        frame::count_arrival(&mut self.stats, packet, &before, &rdma.rnic.stats());
+        frame::count_arrival(&mut self.port.stats, packet, &before, &rdma.rnic.stats());
         let is_idle = rdma.acks.is_empty();
         while let Some(ack) = rdma.rnic.poll_ack(headers.bth.destination) {
-            rdma.acks.push_back((frame::packet(self.id, params, cx.now, &ack), ack.headers));
+            rdma.acks.push_back((frame::packet(self.port.host, params, cx.now, &ack), ack.headers));
         }
         if is_idle && !rdma.acks.is_empty() {
-            self.ready.push_front(ACKS);
+            self.port.ready.push_front(ACKS);
         }
         self.stand();
         Handled::Taken
@@ -125,9 +125,9 @@ impl Nic {
         *packet = Packet { sent_at: now, ..ack };
         rdma.leaving = Some(headers);
         if !rdma.acks.is_empty() {
-            self.ready.push_front(ACKS);
+            self.port.ready.push_front(ACKS);
         }
-        self.stats.count_answer(&packet.repr);
+        self.port.stats.count_answer(&packet.repr);
         true
     }
 
@@ -139,7 +139,7 @@ impl Nic {
         let found = rdma.rnic.poll_transmit(cx, &mut rdma.payload, &mut rdma.transmit);
         if found {
             let transmit = &rdma.transmit;
-            *next = packet(self.id, params, cx.now, transmit);
+            *next = packet(self.port.host, params, cx.now, transmit);
             if let (Repr::Data(_), Some(qp)) = (next.repr, rdma.rnic.whose_turn()) {
                 next.qp = qp;
             }
@@ -149,7 +149,7 @@ impl Nic {
                 rdma.turn = 0;
                 rdma.rnic.end_turn();
             }
-            frame::count_sent(&mut self.stats, next, &before, &rdma.rnic.stats());
+            frame::count_sent(&mut self.port.stats, next, &before, &rdma.rnic.stats());
             self.stand();
         } else {
             rdma.turn = 0;
@@ -167,7 +167,7 @@ impl Nic {
         rdma.armed = Instant::NEVER;
         let before = rdma.rnic.stats().timeouts;
         rdma.rnic.handle_timeout(cx);
-        self.stats.timeouts += rdma.rnic.stats().timeouts - before;
+        self.port.stats.timeouts += rdma.rnic.stats().timeouts - before;
         self.stand();
     }
 
@@ -191,7 +191,7 @@ impl Nic {
     pub(super) fn stand(&mut self) {
         if let Some(rdma) = self.rdma.as_mut().filter(|rdma| !rdma.queued) {
             rdma.queued = true;
-            self.ready.push_back(REQUESTS);
+            self.port.ready.push_back(REQUESTS);
         }
         self.arm();
     }
@@ -201,7 +201,7 @@ impl Nic {
         let at = rdma.rnic.poll_timeout().unwrap_or(Instant::NEVER);
         if at < rdma.armed {
             rdma.armed = at;
-            self.deadlines.push(at, Due::timer(REQUESTS), QpNumber(0));
+            self.port.deadlines.push(at, REQUESTS);
         }
     }
 }

@@ -148,12 +148,11 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         match notice.news {
             News::Open { qp, row, on_received } => {
                 let context = state.receiving.put(Receiving { sender: (notice.from, qp), row, on_received });
+                let carrier = self.edge.fabric.carrier_of(row.workload);
                 // Both ends of TCP have equal settings.
-                let sender = self.edge.fabric.flow_params(&state.params, notice.from, state.id);
-                match sender.tcp_of(self.edge.fabric.carrier_of(row.workload)) {
-                    Some(tcp) => state.nic.open_tcp_receiver(tcp, notice.from, qp, row.size, context),
-                    None => state.nic.open_receiver(&state.params, notice.from, qp, row.size, context),
-                }
+                let of_path = self.edge.fabric.flow_params(&state.params, notice.from, state.id);
+                let params = if of_path.tcp_of(carrier).is_some() { of_path } else { &state.params };
+                state.nic.open_receiver(params, carrier, notice.from, qp, row.size, context);
             }
             News::Close { qp } => {
                 if let Some((context, _)) = state.nic.close_receiver(notice.from, qp) {

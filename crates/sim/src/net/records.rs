@@ -146,7 +146,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let Host { nic, params, .. } = &mut self.edge.hosts[host];
         let mut cx = Cx { now: self.net.now, probe: self.edge.log.probe::<RECORDED>() };
         let handled = nic.handle_packet(&mut cx, params, &packet);
-        nic.handle_path(self.net.now, &packet, &record.path());
+        nic.handle_path(params, self.net.now, &packet, &record.path());
         handled
     }
 

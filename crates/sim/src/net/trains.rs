@@ -83,7 +83,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         }
         self.net.events += sent;
         port.add_frames(now, sent, sent * frame);
-        state.nic.end_train(now, sent);
+        state.nic.end_train(&state.params, now, sent);
         port.free_pending = state.nic.is_ready();
         state.free_at = if port.free_pending { now.as_ps() } else { NEVER };
     }

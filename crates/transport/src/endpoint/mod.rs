@@ -1,19 +1,21 @@
 //! Transports of messages as one host sees them: the contract between a transport and its NIC.
 //!
 //! ```text
-//!     open_sender, open_receiver ──┐                  ┌─> Outbox: control packets, turns at the link, deadlines
-//!     handle_packet ───────────────┼──> Endpoint  ────┤
-//!     handle_timeout ──────────────┘                  └─> Handled: messages that are complete
-//!     poll_transmit  (an entry's turn at the link) ─────> the next data packet
+//!     packet for it ──> handle_packet ───────┐                ┌─> Port: control packets, turns at the link, deadlines
+//!     its turn at the link ─> poll_transmit ─┼──> Endpoint ───┼─> Handled: messages that are complete
+//!     its deadline ─────> handle_timeout ────┘                └─> the next data packet
 //! ```
 //!
 //! An endpoint is everything of a transport on one host. Its flows are named by small numbers of its own, its
-//! *entries*: the NIC lets entries take turns at the link, and keeps their deadlines. A transport is a folder with its
-//! settings (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in
-//! the registry at the end of this file. A transport of one's own needs neither: see [`own`].
+//! *entries*: the NIC lets entries take turns at the link, and keeps their deadlines. A transport of messages is a
+//! folder with its settings (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in the registry at the end of this file. A transport of one's own needs neither: see
+//! [`own`].
 
-mod outbox;
+mod answers;
+mod deadlines;
 pub mod own;
+mod port;
+mod standing;
 mod stats;
 
 use core::fmt;
@@ -23,10 +25,13 @@ use selvedge_wire::{Control, Data, Ecn, Packet, Repr};
 
 use crate::fabric::{Fabric, SettingError};
 use crate::registry::registry;
-use crate::role::{Cx, HoldReason, Limits};
+use crate::role::{Cx, Limits};
 use crate::{homa, ndp};
 
-pub use outbox::{Alarm, Outbox};
+pub use answers::Answers;
+pub use deadlines::Deadlines;
+pub use port::{Alarm, Port};
+pub use standing::{Expected, Received, Standing};
 pub use stats::NicStats;
 
 /// A message to send.
@@ -55,10 +60,16 @@ pub struct Frames {
     pub header: u16,
     /// Length of an acknowledgement frame in bytes.
     pub ack_frame: u16,
+    /// Length of an acknowledgement frame that carries holes in bytes.
+    pub hole_nack_frame: u16,
+    /// Length of a congestion notification frame in bytes.
+    pub cnp_frame: u16,
     /// Bytes that every frame occupies on the wire in addition to its length.
     pub gap: u16,
     /// Traffic class of acknowledgements and other control packets.
     pub ack_class: u8,
+    /// Traffic class of congestion notifications.
+    pub cnp_class: u8,
     /// Traffic class of each of a transport's own priorities, lowest priority first ([`EndpointSettings::priorities`]).
     pub classes: [u8; 8],
     /// Whether data is marked as ECN-capable.
@@ -78,41 +89,57 @@ impl Frames {
     }
 }
 
+/// The entry of an endpoint itself rather than of one of its flows: turns of all flows together, deadlines of a pacer.
+/// Entries of flows are smaller.
+pub const HOST: u32 = (1 << 27) - 1;
+
 /// The outside world as an endpoint sees it during one call: time and probe, and what the NIC lends.
-pub struct Context<'a, 'p> {
+pub struct Context<'a, 'p, P: ?Sized = EndpointConfig> {
     /// The time and the probe.
     pub cx: &'a mut Cx<'p>,
-    /// The host of the endpoint.
-    pub host: HostId,
+    /// Settings of the endpoint, every "auto" resolved; shared by all hosts. Where a flow is opened, those for its path,
+    /// which differ from the host's where "auto" depends on the path.
+    pub params: &'a P,
     /// Lengths and classes of packets.
     pub frames: &'a Frames,
-    /// Requests to the NIC, which it carries out after the call.
-    pub outbox: &'a mut Outbox,
-    /// Counters of the NIC. Those of sent control packets are the NIC's alone.
-    pub stats: &'a mut NicStats,
+    /// What the endpoints of the NIC share.
+    pub port: &'a mut Port,
+    /// Number that entry 0 of the endpoint has as a slot of the NIC.
+    pub first: u32,
 }
 
-impl Context<'_, '_> {
+impl<P: ?Sized> Context<'_, '_, P> {
     /// Returns the current time.
     #[inline]
     pub const fn now(&self) -> Instant {
         self.cx.now
     }
 
+    /// Returns the slot of an entry: its number among all entries of the NIC, which [`Packet::slot`] holds.
+    #[inline(always)]
+    pub const fn slot(&self, entry: u32) -> u32 {
+        self.first + entry
+    }
+
+    /// Gives an entry a turn at the link, behind those that have one already. An entry must not be given a second turn
+    /// before [`poll_transmit`](Endpoint::poll_transmit) was called for the first.
+    #[inline(always)]
+    pub fn ready(&mut self, entry: u32) {
+        let slot = self.slot(entry);
+        self.port.ready.push_back(slot);
+    }
+
     /// Queues a control packet for the sender of packet `to`, of the same queue pair.
     pub fn answer(&mut self, to: &Packet, repr: Repr) {
-        self.outbox.answers.push(Packet { sent_at: self.cx.now, ..self.reply(to, repr) });
+        let reply = reply(self.port.host, self.frames, to);
+        self.port.answers.push_back(Packet { sent_at: self.cx.now, repr, ..reply });
     }
 
     /// Queues a control packet that echoes the sending time of `to`, from which the sender of `to` learns the
     /// round-trip time; otherwise like [`Context::answer`].
+    #[inline(always)]
     pub fn echo(&mut self, to: &Packet, repr: Repr) {
-        self.outbox.answers.push(self.reply(to, repr));
-    }
-
-    fn reply(&self, to: &Packet, repr: Repr) -> Packet {
-        let (frame, class) = (self.frames.ack_frame, self.frames.ack_class);
-        Packet { src: self.host, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, frame, class, repr, ..*to }
+        self.port.answers.push_back(Packet { repr, ..reply(self.port.host, self.frames, to) });
     }
 
     /// Queues a control packet for the receiver of flow `entry`, which this host sends.
@@ -120,31 +147,31 @@ impl Context<'_, '_> {
         let (frame, class) = (self.frames.ack_frame, self.frames.ack_class);
         let packet = Packet {
             sent_at: self.cx.now,
-            src: self.host,
+            src: self.port.host,
             dst: message.dst,
             qp,
-            slot: self.outbox.slot(entry),
+            slot: self.slot(entry),
             entropy: message.entropy,
             frame,
             class,
             ecn: Ecn::NotCapable,
             repr: Repr::Control(control),
         };
-        self.outbox.answers.push(packet);
+        self.port.answers.push_back(packet);
     }
 
     /// Returns packet `index` of a message that this host sends as flow `entry`, and counts it as sent. Indices and
     /// PSNs begin at 0.
     pub fn data(&mut self, entry: u32, message: &Message, qp: QpNumber, index: u64, retransmission: bool) -> Packet {
-        self.stats.data_sent += 1;
-        self.stats.retransmissions += u64::from(retransmission);
+        self.port.stats.data_sent += 1;
+        self.port.stats.retransmissions += u64::from(retransmission);
         let payload = self.frames.payload(message.size, index);
         Packet {
             sent_at: self.cx.now,
-            src: self.host,
+            src: self.port.host,
             dst: message.dst,
             qp,
-            slot: self.outbox.slot(entry),
+            slot: self.slot(entry),
             entropy: message.entropy,
             frame: payload + self.frames.header,
             class: message.class,
@@ -158,6 +185,13 @@ impl Context<'_, '_> {
             }),
         }
     }
+}
+
+/// Returns an acknowledgement from `host` for the sender of packet `to`, whose kind is still to be set.
+#[inline(always)]
+pub(crate) fn reply(host: HostId, frames: &Frames, to: &Packet) -> Packet {
+    let (frame, class) = (frames.ack_frame, frames.ack_class);
+    Packet { src: host, dst: to.src, entropy: !to.entropy, ecn: Ecn::NotCapable, frame, class, ..*to }
 }
 
 /// Outcome of handling a packet.
@@ -194,73 +228,69 @@ pub enum Completion {
     },
 }
 
-/// Progress of a flow at its sender.
+/// A receiver that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
-    /// Cause for which the flow waits.
-    pub hold: HoldReason,
-    /// Packets sent, or octets where the receiver counts octets; each counted once. `None` where windows do not wait
-    /// for the next packet in order.
-    pub sent: Option<u64>,
-    /// Packets or octets never sent.
-    pub unsent: u64,
-    /// Whether the flow has lost packets that it may not retransmit yet.
-    pub has_lost: bool,
-    /// Retransmission timeouts so far; zero for tunnels, which many flows share.
-    pub timeouts: u64,
-    /// Retransmitted packets so far; zero for tunnels.
-    pub resent: u64,
-}
-
-/// Progress of a flow at its receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arriving {
-    /// The caller's name of the flow.
+pub struct Closed {
+    /// The caller's name of the message.
     pub context: u32,
-    /// Packets that have not arrived.
-    pub missing: u64,
+    /// Data packets that had arrived before.
+    pub duplicates: u32,
 }
 
 /// Everything of a transport on one host.
 ///
-/// Senders and receivers have entries of their own: numbers below [`Outbox::HOST`] that name a sender in packets
+/// Senders and receivers have entries of their own: numbers below [`HOST`] that name a sender in packets
 /// ([`Packet::slot`], through [`Context::data`]), in the NIC's turns and in its deadlines, and a receiver in
 /// [`Endpoint::handle_packet`]. Senders and receivers are numbered separately. Calls that name an entry that does not
 /// exist have no effect.
 pub trait Endpoint: fmt::Debug {
-    /// Begins to send a message on queue pair `qp`; returns the entry of its sender. `settings` are the transport's for
-    /// the path to the receiver, which differ from the host's where "auto" depends on the path.
-    fn open_sender(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
-        qp: QpNumber,
-        message: &Message,
-    ) -> u32;
+    /// Settings, every "auto" resolved.
+    type Params: ?Sized;
+
+    /// Returns how many consecutive queue pair numbers each flow takes.
+    fn numbers(_params: &Self::Params) -> u32
+    where
+        Self: Sized,
+    {
+        1
+    }
+    /// Begins to send a message on queue pair `qp`; returns the entry of its sender.
+    fn open_sender(&mut self, cx: &mut Context<'_, '_, Self::Params>, qp: QpNumber, message: &Message) -> u32;
     /// Expects a message of `size` from queue pair `qp` of `src`; returns the entry of its receiver. `context` is the
     /// caller's name of the message.
-    fn open_receiver(&mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32) -> u32;
+    fn open_receiver(
+        &mut self,
+        cx: &mut Context<'_, '_, Self::Params>,
+        src: HostId,
+        qp: QpNumber,
+        size: Bytes,
+        context: u32,
+    ) -> u32;
     /// Ends a sender, finished or not; returns the caller's name of its message.
     fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32>;
-    /// Ends a receiver, finished or not; returns the caller's name of its message, and the number of duplicates.
-    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)>;
-    /// Handles a packet. Packets for a receiver ([`Repr::Data`], and [`Repr::Control`] with
-    /// [`to_receiver`](selvedge_wire::Control::to_receiver)) come with the receiver's entry, all others with that of
-    /// the sender that they name, which may have ended. A sender that is complete ends here.
-    fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled;
-    /// Writes the next data packet of an entry that was [ready](Outbox::ready), and whose turn has come, to `packet`;
-    /// returns whether there is one. An entry with more packets calls [`Outbox::ready`] again.
-    fn poll_transmit(&mut self, cx: &mut Context<'_, '_>, entry: u32, packet: &mut Packet) -> bool;
+    /// Ends a receiver, finished or not.
+    fn close_receiver(&mut self, entry: u32) -> Option<Closed>;
+    /// Handles a packet. Packets for a receiver ([`Repr::Data`], [`Repr::Tcp`] from the end that opened the connection,
+    /// and [`Repr::Control`] with [`to_receiver`](selvedge_wire::Control::to_receiver)) come with the receiver's entry,
+    /// all others with that of the sender that they name, which may have ended. A sender that is complete ends here.
+    fn handle_packet(&mut self, cx: &mut Context<'_, '_, Self::Params>, packet: &Packet, entry: u32) -> Handled;
+    /// Writes the next data packet of an entry that was [ready](Context::ready), and whose turn has come, to `packet`;
+    /// returns whether there is one. An entry with more packets calls [`Context::ready`] again.
+    fn poll_transmit(&mut self, cx: &mut Context<'_, '_, Self::Params>, entry: u32, packet: &mut Packet) -> bool;
     /// Handles a deadline of an entry, set through an [`Alarm`] for `at`, which has passed.
-    fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant);
+    fn handle_timeout(&mut self, cx: &mut Context<'_, '_, Self::Params>, entry: u32, at: Instant);
     /// Returns the traffic class of the next packet of an entry that is ready, for links whose peers pause classes.
     fn class(&self, entry: u32, frames: &Frames) -> Option<u8>;
     /// Returns the progress of a sender at `now`.
     fn standing(&self, entry: u32, qp: QpNumber, now: Instant) -> Option<Standing>;
     /// Returns the progress of a receiver.
-    fn arriving(&self, entry: u32) -> Option<Arriving>;
+    fn received(&self, entry: u32) -> Option<Received>;
     /// Returns the limits of a sender.
     fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits>;
+    /// Returns the number of consecutive queue pairs of a flow, named by the first; several if it has subflows.
+    fn queue_pairs(&self, _entry: u32, _qp: QpNumber) -> u32 {
+        1
+    }
 }
 
 /// Properties of a transport that follow from its settings.
@@ -329,22 +359,21 @@ registry! {
     }
     /// Any transport of messages.
     #[derive(Debug)]
-    run AnyEndpoint: Endpoint = Host {
-        fn open_sender(
-            &mut self, cx: &mut Context<'_, '_>, settings: &EndpointConfig, qp: QpNumber, message: &Message
-        ) -> u32;
+    run AnyEndpoint: Endpoint<Params = EndpointConfig> = Host {
+        fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32;
         fn open_receiver(
             &mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32
         ) -> u32;
         fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32>;
-        fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)>;
+        fn close_receiver(&mut self, entry: u32) -> Option<Closed>;
         fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled;
         fn poll_transmit(&mut self, cx: &mut Context<'_, '_>, entry: u32, packet: &mut Packet) -> bool;
         fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant);
         fn class(&self, entry: u32, frames: &Frames) -> Option<u8>;
         fn standing(&self, entry: u32, qp: QpNumber, now: Instant) -> Option<Standing>;
-        fn arriving(&self, entry: u32) -> Option<Arriving>;
+        fn received(&self, entry: u32) -> Option<Received>;
         fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits>;
+        fn queue_pairs(&self, entry: u32, qp: QpNumber) -> u32;
     }
     algorithms {
         /// NDP: receivers pull, switches trim, packets spread over paths (SIGCOMM'17).

@@ -4,20 +4,19 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use core::ops::{Deref, DerefMut};
 
-use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
-use selvedge_wire::Packet;
+use selvedge_units::Duration;
 
-use super::{Arriving, Context, Endpoint, EndpointConfig, EndpointSettings, Frames, Handled, Message, Standing};
+use super::{Endpoint, EndpointConfig, EndpointSettings};
 use crate::fabric::{Fabric, SettingError};
-use crate::role::Limits;
 
 /// A transport of a user's own: its properties, and a way to create its state on a host.
 pub trait OwnTransport: fmt::Debug + Sync {
     /// Returns the transport's name in results, such as "my-transport".
     fn name(&self) -> &'static str;
     /// Creates the state of a host on `fabric`.
-    fn endpoint(&self, fabric: &Fabric) -> Box<dyn Endpoint + Send>;
+    fn endpoint(&self, fabric: &Fabric) -> Box<dyn OwnEndpoint>;
     /// Returns the longest time after which a sender or receiver acts on a loss. A run in which nothing arrives for
     /// much longer counts as stalled.
     fn longest_timeout(&self, fabric: &Fabric) -> Duration;
@@ -34,6 +33,12 @@ pub trait OwnTransport: fmt::Debug + Sync {
         0
     }
 }
+
+/// State of a transport of a user's own on one host. Its settings are its own: [`Context::params`](super::Context::params)
+/// holds nothing that it needs.
+pub trait OwnEndpoint: Endpoint<Params = EndpointConfig> + Send {}
+
+impl<E: Endpoint<Params = EndpointConfig> + Send> OwnEndpoint for E {}
 
 /// Settings of a transport of a user's own. Two are equal if their transport is one and the same object.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +88,7 @@ impl EndpointSettings for Config {
 
 /// State of a host, behind a pointer.
 #[derive(Debug)]
-pub struct Host(Box<dyn Endpoint + Send>);
+pub struct Host(Box<dyn OwnEndpoint>);
 
 impl Host {
     /// Creates the state of a host.
@@ -96,44 +101,16 @@ impl Host {
     }
 }
 
-impl Endpoint for Host {
-    fn open_sender(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
-        qp: QpNumber,
-        message: &Message,
-    ) -> u32 {
-        self.0.open_sender(cx, settings, qp, message)
+impl Deref for Host {
+    type Target = dyn OwnEndpoint;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
-    fn open_receiver(&mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32) -> u32 {
-        self.0.open_receiver(cx, src, qp, size, context)
-    }
-    fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32> {
-        self.0.close_sender(entry, qp)
-    }
-    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)> {
-        self.0.close_receiver(entry)
-    }
-    fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled {
-        self.0.handle_packet(cx, packet, entry)
-    }
-    fn poll_transmit(&mut self, cx: &mut Context<'_, '_>, entry: u32, packet: &mut Packet) -> bool {
-        self.0.poll_transmit(cx, entry, packet)
-    }
-    fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant) {
-        self.0.handle_timeout(cx, entry, at);
-    }
-    fn class(&self, entry: u32, frames: &Frames) -> Option<u8> {
-        self.0.class(entry, frames)
-    }
-    fn standing(&self, entry: u32, qp: QpNumber, now: Instant) -> Option<Standing> {
-        self.0.standing(entry, qp, now)
-    }
-    fn arriving(&self, entry: u32) -> Option<Arriving> {
-        self.0.arriving(entry)
-    }
-    fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits> {
-        self.0.limits(entry, qp)
+}
+
+impl DerefMut for Host {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
     }
 }

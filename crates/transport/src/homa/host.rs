@@ -1,11 +1,12 @@
 //! Homa on one host: what it sends, shortest rest first, and what it grants.
 //!
 //! Design notes.
-//! 1. *One turn.* The NIC sees one entry for all messages of the host ([`Outbox::HOST`]): the sender chooses among
+//! 1. *One turn.* The NIC sees one entry for all messages of the host ([`HOST`]): the sender chooses among
 //!    them.
 //! 2. *Packets, not bytes.* Grants count packets from a message's beginning on.
 //! 3. *Order.* Of equal rests, the message that was opened earlier in the host's numbering comes first.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -19,7 +20,8 @@ use super::receiving::Receiving;
 use super::sending::Sending;
 use super::{ACK, BUSY, CUTOFFS, GRANT, RESEND};
 use crate::endpoint::{
-    Alarm, Arriving, Completion, Context, Endpoint, EndpointConfig, Frames, Handled, Message, Outbox, Standing,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, HOST, Handled, Message, Received,
+    Standing,
 };
 use crate::places::Places;
 use crate::role::Limits;
@@ -31,8 +33,8 @@ const FIRST: Psn = Psn::new(0);
 #[derive(Debug)]
 pub struct Host {
     config: HomaConfig,
-    senders: Places<Sending>,
-    receivers: Places<Receiving>,
+    senders: Places<Box<Sending>>,
+    receivers: Places<Box<Receiving>>,
     /// Senders with a packet to send, by their rest.
     ready: BTreeSet<(u64, u32)>,
     /// Whether the host waits for its turn at the link.
@@ -94,11 +96,11 @@ impl Host {
     }
 
     fn sending(&self, entry: u32, qp: QpNumber) -> Option<&Sending> {
-        self.senders.get(entry).filter(|sending| sending.qp == qp)
+        self.senders.get(entry).map(|sending| &**sending).filter(|sending| sending.qp == qp)
     }
 
     /// Updates the order of senders, the host's turn and the sender's deadline after `change`.
-    fn change<R>(&mut self, outbox: &mut Outbox, entry: u32, change: impl FnOnce(&mut Sending) -> R) -> Option<R> {
+    fn change<R>(&mut self, cx: &mut Context<'_, '_>, entry: u32, change: impl FnOnce(&mut Sending) -> R) -> Option<R> {
         let sending = self.senders.get_mut(entry)?;
         let was_ready = sending.is_ready().then_some(sending.rest());
         let result = change(sending);
@@ -107,18 +109,18 @@ impl Host {
             was_ready.map(|rest| self.ready.remove(&(rest, entry)));
             is_ready.map(|rest| self.ready.insert((rest, entry)));
         }
-        let (qp, deadline) = (sending.qp, sending.deadline(self.config.interval()));
-        sending.alarm.set(outbox, entry, qp, deadline);
+        let deadline = sending.deadline(self.config.interval());
+        sending.alarm.set(cx, entry, deadline);
         if !self.queued && !self.ready.is_empty() {
             self.queued = true;
-            outbox.ready(Outbox::HOST);
+            cx.ready(HOST);
         }
         Some(result)
     }
 
     fn handle_data(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, data: &Data, entry: u32) -> Handled {
         let Some(receiving) = self.receivers.get_mut(entry) else { return Handled::Unknown };
-        cx.stats.data_received += 1;
+        cx.port.stats.data_received += 1;
         let Some(seq) = data.psn.near(Seq::new(receiving.expected()), FIRST) else { return Handled::Taken };
         if seq.index() > receiving.expected() {
             cx.cx.trace(|| Trace::OutOfOrder { expected: Seq::new(receiving.expected()), seq });
@@ -129,9 +131,9 @@ impl Host {
         receiving.newest = Some(*packet);
         receiving.busy = cx.now();
         if is_new {
-            cx.stats.goodput += u64::from(data.payload);
+            cx.port.stats.goodput += u64::from(data.payload);
         } else {
-            cx.stats.duplicates += 1;
+            cx.port.stats.duplicates += 1;
             receiving.duplicates += 1;
         }
         let words = [receiving.packets as u32, 0, 0];
@@ -228,7 +230,7 @@ impl Host {
             receiving.busy = cx.now();
             self.watched.insert((cx.now().saturating_add(self.config.interval()), entry));
         }
-        self.alarm.set(cx.outbox, Outbox::HOST, QpNumber(0), self.watched.first().map(|&(at, _)| at));
+        self.alarm.set(cx, HOST, self.watched.first().map(|&(at, _)| at));
     }
 
     /// Asks for what is missing of messages that have been silent for too long.
@@ -244,7 +246,7 @@ impl Host {
                     receiving.busy = cx.now();
                     let again = cx.now().saturating_add(self.config.interval());
                     self.watched.insert((again, entry));
-                    cx.stats.timeouts += 1;
+                    cx.port.stats.timeouts += 1;
                     for (first, count) in receiving.gaps(usize::from(self.config.resend_ranges)) {
                         let words = [first as u32, count as u32, 0];
                         cx.answer(&newest, Repr::Control(Control { label: RESEND, to_receiver: false, words }));
@@ -252,7 +254,7 @@ impl Host {
                 }
             }
         }
-        self.alarm.set(cx.outbox, Outbox::HOST, QpNumber(0), self.watched.first().map(|&(at, _)| at));
+        self.alarm.set(cx, HOST, self.watched.first().map(|&(at, _)| at));
     }
 
     /// Handles a control packet for a sender.
@@ -269,14 +271,14 @@ impl Host {
         if self.sending(entry, qp).is_none() {
             return Handled::Unknown;
         }
-        cx.stats.acks_received += 1;
+        cx.port.stats.acks_received += 1;
         if control.label == ACK {
             let context = self.close_sender(entry, qp);
             return context.map_or(Handled::Unknown, |context| Handled::Completed(Completion::Sent { qp, context }));
         }
         let (now, is_grant) = (cx.now(), control.label == GRANT);
         let highest = self.config.priorities - 1;
-        let has_sent = self.change(cx.outbox, entry, |sending| {
+        let has_sent = self.change(cx, entry, |sending| {
             (sending.busy, sending.is_known) = (now, true);
             if is_grant {
                 sending.handle_grant(u64::from(first), (second as u8).min(highest));
@@ -295,13 +297,9 @@ impl Host {
 }
 
 impl Endpoint for Host {
-    fn open_sender(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        _settings: &EndpointConfig,
-        qp: QpNumber,
-        message: &Message,
-    ) -> u32 {
+    type Params = EndpointConfig;
+
+    fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
         let rtt_payload = self.rtt_payload(cx.frames);
         let initial = || Cutoffs::initial(&self.config, rtt_payload);
         let cutoffs = self.priorities.get(&message.dst).copied().unwrap_or_else(initial);
@@ -309,9 +307,9 @@ impl Endpoint for Host {
         let mut sending = Sending::new(message, qp, packets, unscheduled, cutoffs.priority(message.size));
         sending.busy = cx.now();
         let rest = sending.rest();
-        let entry = self.senders.put(sending);
+        let entry = self.senders.put(Box::new(sending));
         self.ready.insert((rest, entry));
-        self.change(cx.outbox, entry, |_| ());
+        self.change(cx, entry, |_| ());
         entry
     }
 
@@ -324,7 +322,7 @@ impl Endpoint for Host {
         context: u32,
     ) -> u32 {
         let (packets, unscheduled) = (cx.frames.packets(size), self.rtt_packets(cx.frames));
-        self.receivers.put(Receiving::new(src, size, packets, unscheduled, context))
+        self.receivers.put(Box::new(Receiving::new(src, size, packets, unscheduled, context)))
     }
 
     fn close_sender(&mut self, entry: u32, qp: QpNumber) -> Option<u32> {
@@ -334,13 +332,13 @@ impl Endpoint for Host {
         Some(sending.message.context)
     }
 
-    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)> {
+    fn close_receiver(&mut self, entry: u32) -> Option<Closed> {
         let receiving = self.receivers.take(entry)?;
         self.grantable.remove(&(receiving.rest(), entry));
         if receiving.is_watched {
             self.watched.retain(|&(_, other)| other != entry);
         }
-        Some((receiving.context, receiving.duplicates))
+        Some(Closed { context: receiving.context, duplicates: receiving.duplicates })
     }
 
     fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled {
@@ -363,7 +361,7 @@ impl Endpoint for Host {
         self.queued = false;
         let Some(&(_, entry)) = self.ready.first() else { return false };
         let now = cx.now();
-        let taken = self.change(cx.outbox, entry, |sending| {
+        let taken = self.change(cx, entry, |sending| {
             sending.busy = now;
             let priority = sending.next_priority();
             sending.take().map(|taken| (taken, priority, sending.message, sending.qp))
@@ -378,22 +376,24 @@ impl Endpoint for Host {
     }
 
     fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant) {
-        if entry == Outbox::HOST {
+        if entry == HOST {
             if self.alarm.take(at) {
                 self.look(cx);
             }
             return;
         }
-        let Some(sending) = self.senders.get_mut(entry).filter(|sending| sending.alarm.is_for(at)) else { return };
-        sending.alarm.take(at);
+        let Some(sending) = self.senders.get_mut(entry) else { return };
+        if !sending.alarm.take(at) {
+            return;
+        }
         let is_due = sending.deadline(self.config.interval()).is_some_and(|deadline| deadline <= cx.now());
         let (qp, now) = (sending.qp, cx.now());
         if is_due {
             cx.cx.about(qp);
             cx.cx.trace(|| Trace::TimedOut { acked: Seq::ZERO, quick: false });
-            cx.stats.timeouts += 1;
+            cx.port.stats.timeouts += 1;
         }
-        self.change(cx.outbox, entry, |sending| {
+        self.change(cx, entry, |sending| {
             if is_due {
                 sending.busy = now;
                 sending.repeat_first();
@@ -418,9 +418,9 @@ impl Endpoint for Host {
         })
     }
 
-    fn arriving(&self, entry: u32) -> Option<Arriving> {
+    fn received(&self, entry: u32) -> Option<Received> {
         let receiving = self.receivers.get(entry)?;
-        Some(Arriving { context: receiving.context, missing: receiving.rest() })
+        Some(Received { context: receiving.context, count: None, missing: receiving.rest(), next: Expected::Any })
     }
 
     fn limits(&self, entry: u32, qp: QpNumber) -> Option<Limits> {

@@ -8,7 +8,7 @@ use selvedge_wire::{Control, Packet, Repr};
 
 use super::{GRANT, HomaConfig, Host, RESEND};
 use crate::endpoint::{
-    Completion, Context, Endpoint, EndpointConfig, EndpointSettings, Frames, Handled, Message, NicStats, Outbox,
+    Completion, Context, Endpoint, EndpointConfig, EndpointSettings, Frames, Handled, Message, Port,
 };
 use crate::fabric::Fabric;
 use crate::role::Cx;
@@ -20,8 +20,11 @@ const FRAMES: Frames = Frames {
     mtu: 1_000,
     header: 60,
     ack_frame: 64,
+    hole_nack_frame: 76,
+    cnp_frame: 64,
     gap: 20,
     ack_class: 6,
+    cnp_class: 6,
     classes: [0, 1, 2, 3, 4, 5, 6, 0],
     ecn_capable: false,
 };
@@ -36,11 +39,7 @@ fn config() -> HomaConfig {
 /// A host, its endpoint, and what the NIC keeps of it.
 struct Station {
     host: Host,
-    outbox: Outbox,
-    stats: NicStats,
-    answers: VecDeque<Packet>,
-    turns: VecDeque<u32>,
-    deadlines: Vec<(Instant, u32)>,
+    port: Port,
     /// Times at which its two links, from and to it, are free.
     up: Instant,
     down: Instant,
@@ -72,13 +71,9 @@ struct World {
 
 impl World {
     fn new(hosts: u32, config: &HomaConfig, lose: fn(&Packet, usize) -> bool) -> Self {
-        let station = |_| Station {
+        let station = |host| Station {
             host: Host::new(config),
-            outbox: Outbox::new(0),
-            stats: NicStats::default(),
-            answers: VecDeque::new(),
-            turns: VecDeque::new(),
-            deadlines: Vec::new(),
+            port: Port::new(HostId(host), u32::MAX),
             up: Instant::ZERO,
             down: Instant::ZERO,
             queues: Default::default(),
@@ -100,16 +95,11 @@ impl World {
         }
     }
 
-    /// Calls a host's endpoint, and takes what it asks for.
+    /// Calls a host's endpoint.
     fn call<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut Context<'_, '_>) -> R) -> R {
-        let station = &mut self.stations[host as usize];
-        let (outbox, stats) = (&mut station.outbox, &mut station.stats);
-        let cx = &mut Cx::at(self.now);
-        let result = call(&mut station.host, &mut Context { cx, host: HostId(host), frames: &FRAMES, outbox, stats });
-        station.answers.extend(station.outbox.take_answers());
-        station.turns.extend(station.outbox.take_ready());
-        station.deadlines.extend(station.outbox.take_deadlines().map(|(at, entry, _)| (at, entry)));
-        result
+        let Station { host, port, .. } = &mut self.stations[host as usize];
+        let params = &self.settings;
+        call(host, &mut Context { cx: &mut Cx::at(self.now), params, frames: &FRAMES, port, first: 0 })
     }
 
     /// Begins a message of `packets` packets, which is called `name`.
@@ -118,8 +108,7 @@ impl World {
         self.next_qp += 1;
         let size = Bytes::new(packets * 1_000);
         let message = Message { dst: HostId(dst), size, entropy: 0, class: 0, links: 2, context: name };
-        let settings = self.settings;
-        self.call(src, |host, cx| host.open_sender(cx, &settings, qp, &message));
+        self.call(src, |host, cx| host.open_sender(cx, qp, &message));
         let receiver = self.call(dst, |host, cx| host.open_receiver(cx, HostId(src), qp, size, name));
         self.receivers.insert((HostId(src), qp), receiver);
     }
@@ -130,11 +119,12 @@ impl World {
         loop {
             self.serve();
             let links = self.stations.iter().flat_map(|station| {
-                let waits = !station.answers.is_empty() || !station.turns.is_empty();
+                let waits = !station.port.answers.is_empty() || !station.port.ready.is_empty();
                 let queued = station.queues.iter().any(|queue| !queue.is_empty());
                 [waits.then_some(station.up), queued.then_some(station.down)]
             });
-            let deadlines = self.stations.iter().flat_map(|station| station.deadlines.iter().map(|&(at, _)| at));
+            let deadlines = self.stations.iter().map(|station| station.port.deadlines.next());
+            let deadlines = deadlines.filter(|&at| at != Instant::NEVER);
             let packets = self.to_switch.iter().chain(&self.to_host).map(|&(at, _)| at);
             let Some(next) = links.flatten().chain(deadlines).chain(packets).filter(|&at| at > self.now).min() else {
                 break;
@@ -170,8 +160,9 @@ impl World {
             }
         }
         for host in 0..self.stations.len() as u32 {
-            let due: Vec<_> = self.stations[host as usize].deadlines.extract_if(.., |(at, _)| *at <= now).collect();
-            for (at, entry) in due {
+            while self.stations[host as usize].port.deadlines.next() <= now
+                && let Some((at, entry)) = self.stations[host as usize].port.deadlines.pop()
+            {
                 self.call(host, |host, cx| host.handle_timeout(cx, entry, at));
             }
         }
@@ -191,13 +182,14 @@ impl World {
             if station.up > self.now {
                 continue;
             }
-            let mut packet = station.answers.pop_front();
-            while packet.is_none() && !self.stations[host as usize].turns.is_empty() {
-                let entry = self.stations[host as usize].turns.pop_front().expect("there is one");
-                let mut next = Packet::BLANK;
-                packet = self.call(host, |host, cx| host.poll_transmit(cx, entry, &mut next)).then_some(next);
+            let mut packet = Packet::BLANK;
+            let mut is_found = station.port.answers.pop_front(&mut packet);
+            while !is_found && let Some(entry) = self.stations[host as usize].port.ready.pop_front() {
+                is_found = self.call(host, |host, cx| host.poll_transmit(cx, entry, &mut packet));
             }
-            let Some(packet) = packet else { continue };
+            if !is_found {
+                continue;
+            }
             match packet.repr {
                 Repr::Data(data) => {
                     self.log.push((packet.qp.0, data.psn.get(), packet.class, data.retransmission));
@@ -299,7 +291,7 @@ fn lost_packets_are_asked_for() {
         world.sent.sort_unstable();
         assert_eq!(world.sent, (0..20).collect::<Vec<_>>());
         assert!(world.controls.iter().any(|control| control.label == RESEND));
-        assert!(world.stations.iter().all(|station| station.turns.is_empty()));
+        assert!(world.stations.iter().all(|station| station.port.ready.is_empty()));
     }
 }
 
@@ -312,8 +304,8 @@ fn a_message_that_is_lost_whole_is_repeated() {
     world.send(0, 1, 1, 0);
     world.run(Duration::from_ms(100));
     assert_eq!(world.sent, [0]);
-    assert_eq!(world.stations[0].stats.timeouts, 1);
-    assert_eq!(world.stations[0].stats.retransmissions, 1);
+    assert_eq!(world.stations[0].port.stats.timeouts, 1);
+    assert_eq!(world.stations[0].port.stats.retransmissions, 1);
 }
 
 #[test]
@@ -323,7 +315,7 @@ fn a_lost_acknowledgement_is_sent_again() {
     world.send(0, 1, 1, 0);
     world.run(Duration::from_ms(100));
     assert_eq!((world.sent.as_slice(), world.received.len()), (&[0][..], 1));
-    assert_eq!(world.stations[1].stats.duplicates, 1);
+    assert_eq!(world.stations[1].port.stats.duplicates, 1);
 }
 
 /// Receivers learn sizes, and give messages below the median byte a higher priority.
@@ -358,7 +350,7 @@ fn arbitrary_control_packets_are_survived() {
         let packet =
             Packet { src: HostId(1), dst: HostId(0), qp, slot: entry, repr: Repr::Control(control), ..Packet::BLANK };
         world.call(0, |host, cx| host.handle_packet(cx, &packet, entry));
-        let entry = world.stations[0].turns.pop_front();
+        let entry = world.stations[0].port.ready.pop_front();
         if let Some(entry) = entry {
             let mut packet = Packet::BLANK;
             world.call(0, |host, cx| host.poll_transmit(cx, entry, &mut packet));

@@ -1,5 +1,7 @@
 //! NDP on one host: its flows, and the pacer of pulls that all arriving flows share.
 
+use alloc::boxed::Box;
+
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate};
 use selvedge_wire::{Control, Data, Ecn, Label, Packet, Repr};
 
@@ -8,7 +10,8 @@ use super::pacer::PullPacer;
 use super::receiver::NdpReceiver;
 use super::sender::{NdpSegment, NdpSender};
 use crate::endpoint::{
-    Alarm, Arriving, Completion, Context, Endpoint, EndpointConfig, Frames, Handled, Message, Outbox, Standing,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, HOST, Handled, Message, Received,
+    Standing,
 };
 use crate::places::Places;
 use crate::role::{DataVerdict, HoldReason, Limits};
@@ -22,8 +25,8 @@ const PULL: Label = Label::new("pull");
 #[derive(Debug)]
 pub struct Host {
     config: NdpConfig,
-    senders: Places<Sending>,
-    receivers: Places<Receiving>,
+    senders: Places<Box<Sending>>,
+    receivers: Places<Box<Receiving>>,
     pacer: PullPacer,
     /// Deadline of the pacer.
     alarm: Alarm,
@@ -56,12 +59,12 @@ impl Sending {
     }
 
     /// Updates the flow's turn and deadline after a change of its state.
-    fn refresh(&mut self, outbox: &mut Outbox, entry: u32) {
+    fn refresh(&mut self, cx: &mut Context<'_, '_>, entry: u32) {
         if !self.queued && self.sender.is_ready() {
             self.queued = true;
-            outbox.ready(entry);
+            cx.ready(entry);
         }
-        self.alarm.set(outbox, entry, self.qp, self.sender.poll_timeout());
+        self.alarm.set(cx, entry, self.sender.poll_timeout());
     }
 }
 
@@ -81,27 +84,27 @@ impl Host {
     }
 
     fn sending(&self, entry: u32, qp: QpNumber) -> Option<&Sending> {
-        self.senders.get(entry).filter(|flow| flow.qp == qp)
+        self.senders.get(entry).map(|flow| &**flow).filter(|flow| flow.qp == qp)
     }
 
     fn sending_mut(&mut self, entry: u32, qp: QpNumber) -> Option<&mut Sending> {
-        self.senders.get_mut(entry).filter(|flow| flow.qp == qp)
+        self.senders.get_mut(entry).map(|flow| &mut **flow).filter(|flow| flow.qp == qp)
     }
 
     /// Handles data, possibly trimmed by a switch.
     fn handle_data(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, data: &Data, entry: u32) -> Handled {
         let Some(flow) = self.receivers.get_mut(entry) else { return Handled::Unknown };
-        cx.stats.data_received += 1;
+        cx.port.stats.data_received += 1;
         flow.newest = *packet;
         let reply = flow.receiver.handle_data(data, packet.ecn == Ecn::Marked);
         let Some(ack) = reply.ack else { return Handled::Taken };
         match reply.verdict {
             DataVerdict::Accepted(_) => {
-                cx.stats.goodput += u64::from(data.payload);
+                cx.port.stats.goodput += u64::from(data.payload);
                 flow.missing -= 1;
             }
             DataVerdict::Duplicate => {
-                cx.stats.duplicates += 1;
+                cx.port.stats.duplicates += 1;
                 flow.duplicates += 1;
             }
             // NDP places packets in the order of arrival.
@@ -131,7 +134,7 @@ impl Host {
             return Handled::Completed(Completion::Sent { qp, context });
         }
         if let Some(flow) = self.sending_mut(entry, qp) {
-            flow.refresh(cx.outbox, entry);
+            flow.refresh(cx, entry);
         }
         Handled::Taken
     }
@@ -144,25 +147,21 @@ impl Host {
             let newest = flow.newest;
             cx.answer(&newest, Repr::Control(Control { label: PULL, to_receiver: false, words }));
         }
-        self.alarm.set(cx.outbox, Outbox::HOST, QpNumber(0), self.pacer.poll_timeout());
+        self.alarm.set(cx, HOST, self.pacer.poll_timeout());
     }
 }
 
 impl Endpoint for Host {
+    type Params = EndpointConfig;
+
     #[cold]
-    fn open_sender(
-        &mut self,
-        cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
-        qp: QpNumber,
-        message: &Message,
-    ) -> u32 {
-        let config = settings.try_into().unwrap_or(&self.config);
+    fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
+        let config = cx.params.try_into().unwrap_or(&self.config);
         let sender = NdpSender::new(config, FIRST, cx.frames.packets(message.size), message.entropy);
         let flow = Sending { sender, message: *message, qp, queued: false, alarm: Alarm::default() };
-        let entry = self.senders.put(flow);
+        let entry = self.senders.put(Box::new(flow));
         if let Some(flow) = self.senders.get_mut(entry) {
-            flow.refresh(cx.outbox, entry);
+            flow.refresh(cx, entry);
         }
         entry
     }
@@ -177,7 +176,7 @@ impl Endpoint for Host {
         context: u32,
     ) -> u32 {
         let (receiver, missing) = (NdpReceiver::new(FIRST), cx.frames.packets(size));
-        self.receivers.put(Receiving { receiver, context, duplicates: 0, missing, newest: Packet::BLANK })
+        self.receivers.put(Box::new(Receiving { receiver, context, duplicates: 0, missing, newest: Packet::BLANK }))
     }
 
     #[cold]
@@ -189,10 +188,10 @@ impl Endpoint for Host {
     }
 
     #[cold]
-    fn close_receiver(&mut self, entry: u32) -> Option<(u32, u32)> {
+    fn close_receiver(&mut self, entry: u32) -> Option<Closed> {
         let flow = self.receivers.take(entry)?;
         self.pacer.forget(entry);
-        Some((flow.context, flow.duplicates))
+        Some(Closed { context: flow.context, duplicates: flow.duplicates })
     }
 
     fn handle_packet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, entry: u32) -> Handled {
@@ -203,7 +202,7 @@ impl Endpoint for Host {
         match &packet.repr {
             Repr::Ack(ack) => {
                 flow.sender.handle_ack(cx.cx, ack);
-                cx.stats.acks_received += 1;
+                cx.port.stats.acks_received += 1;
             }
             Repr::Control(Control { label: PULL, words: [number, expected, _], .. }) => {
                 flow.sender.handle_pull(cx.cx, *number, Psn::new(expected % Psn::MODULUS));
@@ -221,25 +220,27 @@ impl Endpoint for Host {
         flow.queued = false;
         let Some(NdpSegment { seq, retransmission, entropy }) = flow.sender.poll_transmit(cx.cx) else { return false };
         *packet = Packet { entropy, ..cx.data(entry, &flow.message, flow.qp, seq.index(), retransmission) };
-        flow.refresh(cx.outbox, entry);
+        flow.refresh(cx, entry);
         true
     }
 
     #[cold]
     fn handle_timeout(&mut self, cx: &mut Context<'_, '_>, entry: u32, at: Instant) {
-        if entry == Outbox::HOST {
+        if entry == HOST {
             if self.alarm.take(at) {
                 self.pull(cx);
             }
             return;
         }
-        let Some(flow) = self.senders.get_mut(entry).filter(|flow| flow.alarm.is_for(at)) else { return };
-        flow.alarm.take(at);
+        let Some(flow) = self.senders.get_mut(entry) else { return };
+        if !flow.alarm.take(at) {
+            return;
+        }
         cx.cx.about(flow.qp);
         let before = flow.sender.timeouts();
         flow.sender.handle_timeout(cx.cx);
-        cx.stats.timeouts += u64::from(flow.sender.timeouts() - before);
-        flow.refresh(cx.outbox, entry);
+        cx.port.stats.timeouts += u64::from(flow.sender.timeouts() - before);
+        flow.refresh(cx, entry);
     }
 
     fn class(&self, entry: u32, _frames: &Frames) -> Option<u8> {
@@ -255,9 +256,9 @@ impl Endpoint for Host {
     }
 
     #[cold]
-    fn arriving(&self, entry: u32) -> Option<Arriving> {
+    fn received(&self, entry: u32) -> Option<Received> {
         let flow = self.receivers.get(entry)?;
-        Some(Arriving { context: flow.context, missing: flow.missing })
+        Some(Received { context: flow.context, count: None, missing: flow.missing, next: Expected::Any })
     }
 
     #[cold]

@@ -12,6 +12,7 @@
 
 mod config;
 mod connection;
+mod host;
 mod hystart;
 mod prr;
 mod rack;
@@ -27,6 +28,7 @@ pub mod congestion;
 
 pub use config::{Ecn, LossDetection, TcpConfig};
 pub use connection::{Connection, State, Transmit, clock};
+pub use host::{Host, TcpParams};
 pub use receiving::Arrival;
 
 /// Counters and state of a connection's sending half.

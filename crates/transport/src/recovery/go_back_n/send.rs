@@ -76,7 +76,7 @@ impl Recovery for Send {
         self.next < self.sent
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next {
         if self.next >= supplied || !window_open || self.in_flight() >= self.cap {
             return Next::Idle;

@@ -198,7 +198,7 @@ impl Recovery for Send {
         self.lost().is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next {
         match &self.machine {
             Machine::Paper(paper) => match paper.lost() {

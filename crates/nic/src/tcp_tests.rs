@@ -55,8 +55,7 @@ impl Dumbbell {
             let cx = Cx::at(Instant::ZERO);
             let (qp, _) = world.senders[n].open_sender(&cx, &world.params[n], Carrier::Transport, &message);
             assert_eq!(qp, QpNumber(0));
-            let tcp = world.params[n].tcp_of(Carrier::Transport).expect("the stack under test");
-            world.receivers[n].open_tcp_receiver(tcp, HostId(n as u32), qp, SIZE, 0);
+            world.receivers[n].open_receiver(&world.params[n], Carrier::Transport, HostId(n as u32), qp, SIZE, 0);
         }
         world
     }
@@ -155,13 +154,7 @@ fn a_flow_that_is_closed_leaves_nothing() {
     for _ in 0..3 {
         let message = Message { dst: HostId(1), size: SIZE, entropy: 7, links: 2, class: 0, context: 5 };
         let (qp, slot) = sender.open_sender(&Cx::at(Instant::ZERO), &params, Carrier::Transport, &message);
-        receiver.open_tcp_receiver(
-            params.tcp_of(Carrier::Transport).expect("the stack under test"),
-            HostId(0),
-            qp,
-            SIZE,
-            6,
-        );
+        receiver.open_receiver(&params, Carrier::Transport, HostId(0), qp, SIZE, 6);
         assert_eq!(sender.close_sender(slot, qp), Some(5));
         assert_eq!(receiver.close_receiver(HostId(0), qp), Some((6, 0)));
         assert_eq!(receiver.close_receiver(HostId(0), QpNumber(qp.0 + 1)), None);

@@ -7,8 +7,8 @@ use selvedge_wire::Packet;
 
 /// A queue of packets in a vector. Whenever all packets have left, the next one is written to the beginning: usually
 /// few packets wait, so that they stay in the cache.
-#[derive(Debug)]
-pub(crate) struct Answers {
+#[derive(Debug, Default)]
+pub struct Answers {
     /// Packets, including those at the front that have left; empty when all have left.
     packets: Vec<Packet>,
     /// Number of packets at the front that have left.
@@ -16,18 +16,20 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) const fn new() -> Self {
+    /// Creates an empty queue.
+    pub const fn new() -> Self {
         Self { packets: Vec::new(), left: 0 }
     }
 
     /// Returns whether no packet waits.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
+    /// Adds a packet behind those that wait.
     #[inline]
-    pub(crate) fn push_back(&mut self, packet: Packet) {
+    pub fn push_back(&mut self, packet: Packet) {
         if self.packets.len() == self.packets.capacity() {
             self.make_room();
         }
@@ -36,7 +38,7 @@ impl Answers {
 
     /// Moves the first packet to `place`; returns whether there was one.
     #[inline]
-    pub(crate) fn pop_front(&mut self, place: &mut Packet) -> bool {
+    pub fn pop_front(&mut self, place: &mut Packet) -> bool {
         let Some(first) = self.packets.get(self.left) else { return false };
         *place = *first;
         self.left += 1;
@@ -47,7 +49,7 @@ impl Answers {
     }
 
     /// Removes the waiting packet at index `at`.
-    pub(crate) fn remove(&mut self, at: usize) -> Option<Packet> {
+    pub fn remove(&mut self, at: usize) -> Option<Packet> {
         let at = self.left + at;
         let packet = (at < self.packets.len()).then(|| self.packets.remove(at));
         if self.left == self.packets.len() {
@@ -58,7 +60,7 @@ impl Answers {
 
     /// Returns the packet that was pushed last.
     #[inline]
-    pub(crate) fn last_mut(&mut self) -> Option<&mut Packet> {
+    pub fn last_mut(&mut self) -> Option<&mut Packet> {
         self.packets.last_mut()
     }
 
