@@ -134,7 +134,6 @@ impl Endpoint for Tunnels {
         self.close_arriving(entry)
     }
 
-    #[inline(always)]
     fn handle_packet(&mut self, cx: &mut Context<'_, '_, EqdsParams>, packet: &Packet, entry: u32) -> Handled {
         match &packet.repr {
             Repr::EqdsData(data) => self.handle_data(cx, packet, data),
@@ -143,7 +142,6 @@ impl Endpoint for Tunnels {
         }
     }
 
-    #[inline(always)]
     fn poll_transmit(&mut self, cx: &mut Context<'_, '_, EqdsParams>, entry: u32, packet: &mut Packet) -> bool {
         self.transmit(cx, entry, packet)
     }

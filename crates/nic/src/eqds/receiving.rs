@@ -1,7 +1,7 @@
 //! Tunnels that end here, the pacer that grants them credit, and the messages that arrive.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Alarm, Closed, Completion, Context, Endpoint, Frames, Handled};
+use selvedge_transport::endpoint::{Alarm, Closed, Completion, Context, Frames, Handled};
 use selvedge_transport::eqds::{Disposition, EqdsParams, Pacer, Pieces, Receiver, Transmit};
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::eqds::{Control, Data, Flags};
@@ -184,7 +184,7 @@ impl Tunnels {
 
     /// Handles a data packet or a request for credit.
     #[inline(never)]
-    pub(super) fn handle_data(
+    pub(crate) fn handle_data(
         &mut self,
         cx: &mut Context<'_, '_, EqdsParams>,
         packet: &Packet,
@@ -227,6 +227,15 @@ impl Tunnels {
             Disposition::Stray | Disposition::Closed => {}
         }
         Handled::Taken
+    }
+
+    /// Tells the pacer that a control packet has arrived, which took time on the link.
+    #[inline]
+    pub(super) fn note_control(&mut self, cx: &mut Context<'_, '_, EqdsParams>) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.note_control(cx.now());
+            cx.port.deadlines.set_pacer(pacer.poll_timeout());
+        }
     }
 
     /// Sets the deadline of the tunnel's next report of missing packets, and of its end.
@@ -338,18 +347,26 @@ impl Tunnels {
 
 impl Nic {
     /// Handles a packet that has come through a tunnel for native messages.
-    #[inline(never)]
-    pub(crate) fn handle_tunnelled(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet) -> Handled {
-        let handled = self.call_tunnels(cx, params, packet, TUNNELS.place(packet.slot));
+    #[inline(always)]
+    pub(crate) fn handle_tunnelled(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        packet: &Packet,
+        data: &Data,
+    ) -> Handled {
+        let (Some(own), now) = (&params.eqds, cx.now) else { return Handled::Unknown };
+        let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
+        let handled = self.tunnels.handle_data(&mut Context { cx, params: own, frames, port, first }, packet, data);
         // No deadline is needed for a pull that is due already.
-        if self.tunnels.pacer.as_ref().is_some_and(|pacer| pacer.poll_timeout() <= cx.now) {
-            self.pull(cx.now, params);
+        if self.tunnels.pacer.as_ref().is_some_and(|pacer| pacer.poll_timeout() <= now) {
+            self.pull(now, params);
         }
         handled
     }
 
     /// Handles a control packet for a tunnel that begins here.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn handle_credit(
         &mut self,
         cx: &mut Cx<'_>,
@@ -357,23 +374,16 @@ impl Nic {
         packet: &Packet,
         control: &Control,
     ) -> Handled {
-        if let Some(pacer) = &mut self.tunnels.pacer {
-            pacer.note_control(cx.now);
-            self.port.deadlines.set_pacer(pacer.poll_timeout());
-        }
-        if !TUNNELS.has(packet.slot) {
-            return self.on_carrier_control(cx, params, packet, control);
-        }
-        let handled = self.call_tunnels(cx, params, packet, TUNNELS.place(packet.slot));
-        self.join_tunnels();
-        handled
-    }
-
-    #[inline(always)]
-    fn call_tunnels(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, entry: u32) -> Handled {
         let Some(own) = &params.eqds else { return Handled::Unknown };
         let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
-        self.tunnels.handle_packet(&mut Context { cx, params: own, frames, port, first }, packet, entry)
+        let context = &mut Context { cx, params: own, frames, port, first };
+        if !TUNNELS.has(packet.slot) {
+            self.tunnels.note_control(context);
+            return self.on_carrier_control(cx, params, packet, control);
+        }
+        let handled = self.tunnels.handle_control(context, packet, control, TUNNELS.place(packet.slot));
+        self.join_tunnels();
+        handled
     }
 
     /// Grants credit to the next tunnel in the pacer's list, if a pull is due.

@@ -140,7 +140,7 @@ impl Tunnels {
 
     /// Writes the next packet of a tunnel, whose turn has come, to `packet`; returns whether there is one.
     #[inline(never)]
-    pub(super) fn transmit(&mut self, cx: &mut Context<'_, '_, EqdsParams>, tunnel: u32, packet: &mut Packet) -> bool {
+    pub(crate) fn transmit(&mut self, cx: &mut Context<'_, '_, EqdsParams>, tunnel: u32, packet: &mut Packet) -> bool {
         let (eqds, frames, messages) = (cx.params, cx.frames, &mut self.messages);
         let Some(state) = self.outbound.get_mut(tunnel as usize) else { return false };
         state.queued = false;
@@ -200,6 +200,7 @@ impl Tunnels {
         control: &Control,
         tunnel: u32,
     ) -> Handled {
+        self.note_control(cx);
         let Self { outbound, messages, completions, .. } = self;
         let Some(state) = outbound.get_mut(tunnel as usize).filter(|state| state.dst == packet.src) else {
             return Handled::Unknown;

@@ -107,10 +107,14 @@ impl Nic {
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         self.port.ready.pop_front();
-        let sent = match &params.flows {
-            FlowParams::Rdma(own) if QUEUE_PAIRS.has(slot) => {
-                let context = &mut Context { cx, params: own, frames: &params.frames, port: &mut self.port, first: 0 };
-                self.queue_pairs.poll_transmit(context, slot, packet)
+        let (frames, port) = (&params.frames, &mut self.port);
+        let sent = match (&params.flows, &params.eqds) {
+            (FlowParams::Rdma(own), _) if QUEUE_PAIRS.has(slot) => {
+                self.queue_pairs.poll_transmit(&mut Context { cx, params: own, frames, port, first: 0 }, slot, packet)
+            }
+            (_, Some(own)) if TUNNELS.has(slot) => {
+                let context = &mut Context { cx, params: own, frames, port, first: TUNNELS.slot(0) };
+                self.tunnels.transmit(context, TUNNELS.place(slot), packet)
             }
             _ => return self.send_another(cx, params, slot, packet),
         };
@@ -120,25 +124,10 @@ impl Nic {
         sent
     }
 
-    /// Serves an owner of `slot` that is not a queue pair: tunnels first.
-    #[inline(never)]
-    fn send_another(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
-        match &params.eqds {
-            // The most frequent case: packets of tunnels. Nothing is left to do after the call.
-            Some(own) if TUNNELS.has(slot) && params.qp_burst == 1 => {
-                let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
-                let context = &mut Context { cx, params: own, frames, port, first };
-                self.tunnels.poll_transmit(context, TUNNELS.place(slot), packet)
-            }
-            _ => self.send_otherwise(cx, params, slot, packet),
-        }
-    }
-
-    /// Serves an owner of `slot` that is no tunnel, or that sends several packets in its turn: for example a flow of
-    /// TCP, or a message.
+    /// Serves an owner of `slot` that is no queue pair and no tunnel: for example a flow of TCP, or a message.
     #[cold]
     #[inline(never)]
-    fn send_otherwise(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
+    fn send_another(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         match Owner::of(slot) {
             Owner::Edge => return self.serve_edge(cx, params, packet),
             Owner::Requests => return self.serve_requests(cx, params, packet),

@@ -15,7 +15,7 @@ impl Nic {
         match &packet.repr {
             Repr::Data(data) => self.handle_data(cx, params, packet, data),
             Repr::Ack(ack) => self.handle_ack(cx, params, packet, ack),
-            Repr::EqdsData(_) => self.handle_tunnelled(cx, params, packet),
+            Repr::EqdsData(data) => self.handle_tunnelled(cx, params, packet, data),
             Repr::EqdsControl(control) => self.handle_credit(cx, params, packet, control),
             // The network handles these packets before they get here.
             Repr::Pause(_) | Repr::NetRt(_) => Handled::Unknown,
