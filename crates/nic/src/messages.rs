@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{AnyEndpoint, Context, Endpoint, EndpointConfig, Outbox};
+use selvedge_transport::endpoint::{AnyEndpoint, Context, Endpoint, EndpointParams, Outbox};
 use selvedge_transport::endpoint::{Handled, Message};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber};
 use selvedge_wire::Packet;
@@ -19,8 +19,8 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn new(config: &EndpointConfig) -> Box<Self> {
-        Box::new(Self { endpoint: config.into(), outbox: Outbox::new(MESSAGES.slot(0)) })
+    pub(crate) fn new(params: &EndpointParams) -> Box<Self> {
+        Box::new(Self { endpoint: params.into(), outbox: Outbox::new(MESSAGES.slot(0)) })
     }
 }
 
@@ -48,7 +48,7 @@ impl Nic {
         &mut self,
         cx: &Cx<'_>,
         params: &NicParams,
-        settings: &EndpointConfig,
+        settings: &EndpointParams,
         message: &Message,
     ) -> (QpNumber, u32) {
         let qp = self.name_qp();

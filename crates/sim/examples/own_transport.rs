@@ -11,7 +11,7 @@ use selvedge_sim::Simulation;
 use selvedge_sim::topology::{FatTree, LinkConfig};
 use selvedge_transport::endpoint::own::{Config, OwnTransport};
 use selvedge_transport::endpoint::{
-    Alarm, Arriving, Completion, Context, Endpoint, EndpointConfig, Frames, Handled, Message, Standing,
+    Alarm, Arriving, Completion, Context, Endpoint, EndpointParams, Frames, Handled, Message, Standing,
 };
 use selvedge_transport::recovery::irn::IrnConfig;
 use selvedge_transport::{Fabric, HoldReason, Limits};
@@ -101,7 +101,7 @@ impl Endpoint for Host {
     fn open_sender(
         &mut self,
         cx: &mut Context<'_, '_>,
-        _settings: &EndpointConfig,
+        _params: &EndpointParams,
         qp: QpNumber,
         message: &Message,
     ) -> u32 {

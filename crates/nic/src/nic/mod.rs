@@ -15,13 +15,13 @@ use alloc::vec::Vec;
 
 use selvedge_prefetch::PrefetchRange;
 use selvedge_telemetry::Reordering;
-use selvedge_transport::endpoint::{Endpoint, EndpointConfig, Frames, Message, NicStats};
+use selvedge_transport::endpoint::{Endpoint, EndpointParams, Frames, Message, NicStats};
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::table::Table;
 use selvedge_transport::tcp::TcpConfig;
 use selvedge_transport::{
-    Cx, Feedback, FeedbackConfig, HoldReason, Limits, Receiver, ReceiverConfig, Scheme, Sender, SenderConfig,
+    Cx, Feedback, FeedbackConfig, HoldReason, Limits, Receiver, RecoveryParams, SchemeParams, Sender, SenderParams,
     SharedPools,
 };
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, QpNumber, Seq};
@@ -86,16 +86,16 @@ pub enum FlowParams {
     /// Native messages in EQDS tunnels, which [`NicParams::eqds`] configures.
     Eqds,
     /// A transport of messages, every "auto" resolved.
-    Messages(EndpointConfig),
+    Messages(EndpointParams),
 }
 
 /// RDMA queue pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct RdmaParams {
     /// Configuration of the engine at the sending end.
-    pub sender: SenderConfig,
+    pub sender: SenderParams,
     /// Configuration of the engine at the receiving end.
-    pub receiver: ReceiverConfig,
+    pub receiver: RecoveryParams,
     /// Feedback that the receiving end gives to congestion control.
     pub feedback: FeedbackConfig,
 }
@@ -128,7 +128,7 @@ impl NicParams {
 
     /// Returns whether receivers leave expected packets without an answer ([`Nic::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
-        self.rdma().is_some_and(|rdma| rdma.feedback.is_silent() && !rdma.receiver.recovery.acknowledges_each())
+        self.rdma().is_some_and(|rdma| rdma.feedback.is_silent() && !rdma.receiver.acknowledges_each())
     }
 }
 
@@ -208,7 +208,7 @@ impl Nic {
             reports: VecDeque::new(),
             echoes: VecDeque::new(),
             deadlines: Deadlines::new(),
-            pools: rdma.map(|rdma| rdma.receiver.recovery.shared_pools()).unwrap_or_default(),
+            pools: rdma.map(|rdma| rdma.receiver.shared_pools()).unwrap_or_default(),
             stats: NicStats::default(),
             tcp: Flows::default(),
             tunnels: Tunnels::default(),

@@ -228,12 +228,12 @@ pub struct Arriving {
 /// [`Endpoint::handle_packet`]. Senders and receivers are numbered separately. Calls that name an entry that does not
 /// exist have no effect.
 pub trait Endpoint: fmt::Debug {
-    /// Begins to send a message on queue pair `qp`; returns the entry of its sender. `settings` are the transport's for
+    /// Begins to send a message on queue pair `qp`; returns the entry of its sender. `params` are the transport's for
     /// the path to the receiver, which differ from the host's where "auto" depends on the path.
     fn open_sender(
         &mut self,
         cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
+        params: &EndpointParams,
         qp: QpNumber,
         message: &Message,
     ) -> u32;
@@ -265,13 +265,23 @@ pub trait Endpoint: fmt::Debug {
 
 /// Properties of a transport that follow from its settings.
 pub trait EndpointSettings {
+    /// What the state of a host is built from: checked values, none of them "auto".
+    type Params;
+
     /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, or still says "auto".
+    fn params(&self) -> Result<Self::Params, SettingError>;
     /// Checks the resolved settings.
     ///
     /// # Errors
-    /// The first setting that cannot work.
-    fn check(&self) -> Result<(), SettingError>;
+    /// Those of [`EndpointSettings::params`].
+    fn check(&self) -> Result<(), SettingError> {
+        self.params().map(drop)
+    }
     /// Returns whether the transport works only where switches trim packets to their headers. Receivers then want these
     /// headers: packets with [`Data::trimmed`] set reach [`Endpoint::handle_packet`].
     fn needs_trimming(&self) -> bool {
@@ -316,7 +326,6 @@ registry! {
     /// Transports of messages, with their settings.
     config EndpointConfig: EndpointSettings {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn needs_trimming(&self) -> bool;
         fn priorities(&self) -> u8;
         fn is_global(&self) -> bool;
@@ -327,11 +336,13 @@ registry! {
         fn slowest_pace(&self) -> Duration;
         fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)>;
     }
+    /// Parameters of a transport of messages.
+    params EndpointParams
     /// Any transport of messages.
     #[derive(Debug)]
     run AnyEndpoint: Endpoint = Host {
         fn open_sender(
-            &mut self, cx: &mut Context<'_, '_>, settings: &EndpointConfig, qp: QpNumber, message: &Message
+            &mut self, cx: &mut Context<'_, '_>, params: &EndpointParams, qp: QpNumber, message: &Message
         ) -> u32;
         fn open_receiver(
             &mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32

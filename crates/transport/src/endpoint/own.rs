@@ -8,7 +8,7 @@ use core::fmt;
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::Packet;
 
-use super::{Arriving, Context, Endpoint, EndpointConfig, EndpointSettings, Frames, Handled, Message, Standing};
+use super::{Arriving, Context, Endpoint, EndpointParams, EndpointSettings, Frames, Handled, Message, Standing};
 use crate::fabric::{Fabric, SettingError};
 use crate::role::Limits;
 
@@ -42,6 +42,13 @@ pub struct Config {
     fabric: Option<Fabric>,
 }
 
+/// Parameters of a transport of a user's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    transport: &'static dyn OwnTransport,
+    fabric: Fabric,
+}
+
 impl Config {
     /// Returns the settings of `transport`, which lives as long as the program; [`Box::leak`] makes such a reference.
     pub const fn new(transport: &'static dyn OwnTransport) -> Self {
@@ -60,12 +67,21 @@ impl PartialEq for Config {
     }
 }
 
+impl PartialEq for Params {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::addr_eq(self.transport, other.transport) && self.fabric == other.fabric
+    }
+}
+
 impl EndpointSettings for Config {
+    type Params = Params;
+
     fn resolve(&mut self, fabric: &Fabric) {
         self.fabric = Some(*fabric);
     }
-    fn check(&self) -> Result<(), SettingError> {
-        Ok(())
+    fn params(&self) -> Result<Params, SettingError> {
+        let fabric = self.fabric.ok_or_else(|| SettingError::left_auto("fabric"))?;
+        Ok(Params { transport: self.transport, fabric })
     }
     fn needs_trimming(&self) -> bool {
         self.transport.needs_trimming()
@@ -87,12 +103,8 @@ pub struct Host(Box<dyn Endpoint + Send>);
 
 impl Host {
     /// Creates the state of a host.
-    ///
-    /// # Panics
-    /// Before [`EndpointSettings::resolve`], which tells the facts about the fabric.
-    pub fn new(config: &Config) -> Self {
-        let fabric = config.fabric.expect("the settings of a transport are resolved before it is used");
-        Self(config.transport.endpoint(&fabric))
+    pub fn new(params: &Params) -> Self {
+        Self(params.transport.endpoint(&params.fabric))
     }
 }
 
@@ -100,11 +112,11 @@ impl Endpoint for Host {
     fn open_sender(
         &mut self,
         cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
+        params: &EndpointParams,
         qp: QpNumber,
         message: &Message,
     ) -> u32 {
-        self.0.open_sender(cx, settings, qp, message)
+        self.0.open_sender(cx, params, qp, message)
     }
     fn open_receiver(&mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32) -> u32 {
         self.0.open_receiver(cx, src, qp, size, context)

@@ -73,7 +73,7 @@ struct World {
 impl World {
     fn new(hosts: u32, config: &HomaConfig, lose: fn(&Packet, usize) -> bool) -> Self {
         let station = |_| Station {
-            host: Host::new(config),
+            host: Host::new(&config.params().expect("valid settings")),
             outbox: Outbox::new(0),
             stats: NicStats::default(),
             answers: VecDeque::new(),
@@ -118,8 +118,8 @@ impl World {
         self.next_qp += 1;
         let size = Bytes::new(packets * 1_000);
         let message = Message { dst: HostId(dst), size, entropy: 0, class: 0, links: 2, context: name };
-        let settings = self.settings;
-        self.call(src, |host, cx| host.open_sender(cx, &settings, qp, &message));
+        let params = self.settings.params().expect("valid settings");
+        self.call(src, |host, cx| host.open_sender(cx, &params, qp, &message));
         let receiver = self.call(dst, |host, cx| host.open_receiver(cx, HostId(src), qp, size, name));
         self.receivers.insert((HostId(src), qp), receiver);
     }

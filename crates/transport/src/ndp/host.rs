@@ -3,12 +3,12 @@
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate};
 use selvedge_wire::{Control, Data, Ecn, Label, Packet, Repr};
 
-use super::config::NdpConfig;
+use super::config::NdpParams;
 use super::pacer::PullPacer;
 use super::receiver::NdpReceiver;
 use super::sender::{NdpSegment, NdpSender};
 use crate::endpoint::{
-    Alarm, Arriving, Completion, Context, Endpoint, EndpointConfig, Frames, Handled, Message, Outbox, Standing,
+    Alarm, Arriving, Completion, Context, Endpoint, EndpointParams, Frames, Handled, Message, Outbox, Standing,
 };
 use crate::places::Places;
 use crate::role::{DataVerdict, HoldReason, Limits};
@@ -21,7 +21,7 @@ const PULL: Label = Label::new("pull");
 /// All NDP flows of one host.
 #[derive(Debug)]
 pub struct Host {
-    config: NdpConfig,
+    params: NdpParams,
     senders: Places<Sending>,
     receivers: Places<Receiving>,
     pacer: PullPacer,
@@ -67,15 +67,12 @@ impl Sending {
 
 impl Host {
     /// Creates the state of a host without flows.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &NdpConfig) -> Self {
+    pub fn new(params: &NdpParams) -> Self {
         Self {
-            config: *config,
+            params: *params,
             senders: Places::default(),
             receivers: Places::default(),
-            pacer: PullPacer::new(config),
+            pacer: PullPacer::new(params),
             alarm: Alarm::default(),
         }
     }
@@ -153,12 +150,12 @@ impl Endpoint for Host {
     fn open_sender(
         &mut self,
         cx: &mut Context<'_, '_>,
-        settings: &EndpointConfig,
+        params: &EndpointParams,
         qp: QpNumber,
         message: &Message,
     ) -> u32 {
-        let config = settings.try_into().unwrap_or(&self.config);
-        let sender = NdpSender::new(config, FIRST, cx.frames.packets(message.size), message.entropy);
+        let params = params.try_into().unwrap_or(&self.params);
+        let sender = NdpSender::new(params, FIRST, cx.frames.packets(message.size), message.entropy);
         let flow = Sending { sender, message: *message, qp, queued: false, alarm: Alarm::default() };
         let entry = self.senders.put(flow);
         if let Some(flow) = self.senders.get_mut(entry) {

@@ -3,14 +3,15 @@
 
 pub(crate) mod eqds;
 
-use selvedge_transport::congestion::fixed::FixedConfig;
+use selvedge_transport::congestion::fixed::{FixedConfig, FixedParams};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, TcpConfig};
 use selvedge_transport::{
-    Cx, DataVerdict, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, SharedPools,
+    Cx, DataVerdict, Fabric, Next, Receiver, RecoveryConfig, RecoveryParams, Scheme, SchemeParams, Sender,
+    SenderParams, SharedPools, Tuning,
 };
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
@@ -37,10 +38,11 @@ impl Script<'_> {
             _ => u32::from_le_bytes([self.byte(), self.byte(), self.byte(), 0]),
         }
     }
-    fn recovery(&mut self) -> RecoveryConfig {
+    fn recovery(&mut self) -> RecoveryParams {
         let cap = [Setting::Value(1), Setting::Value(8), Setting::Value(111), Setting::Off][self.byte() as usize % 4];
         let irn = IrnConfig {
             timeouts: Timeouts::On,
+            rto_low: Setting::Off,
             rto_high: Setting::Value(Duration::from_us(320)),
             bdp_cap: cap,
             ..IrnConfig::default()
@@ -56,7 +58,7 @@ impl Script<'_> {
         let dynamic = DynamicRto { initial, ..DynamicRto::default() };
         let melo = MeloConfig { rto: Setting::Value(Duration::from_us(320)), bdp_cap: cap, ..MeloConfig::default() };
         let small = MeloConfig { pool_bits: 64, reorder_buffer: Setting::Value(100), ..melo };
-        match self.byte() % 12 {
+        let config: RecoveryConfig = match self.byte() % 12 {
             0 => irn.into(),
             1 => IrnConfig { nack_threshold: 3, ..irn }.into(),
             2 => IrnConfig { retransmit_delay: Duration::from_us(2), ..irn }.into(),
@@ -69,7 +71,8 @@ impl Script<'_> {
             7 => IrnConfig { rto: Rto::Dynamic(dynamic), ..irn }.into(),
             8 => GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..go_back_n }.into(),
             _ => GoBackNConfig { rto: Setting::Off, acks: Acks::None, bdp_cap: Setting::Off, ..go_back_n }.into(),
-        }
+        };
+        config.params().expect("valid settings")
     }
     fn tcp(&mut self) -> TcpConfig {
         let flags = self.byte();
@@ -124,10 +127,10 @@ impl Script<'_> {
             sacks: [(blocks[0], blocks[1]), (blocks[1], blocks[2])].into_iter().collect(),
         }
     }
-    fn congestion(&mut self) -> FixedConfig {
+    fn congestion(&mut self) -> FixedParams {
         let window = [Setting::Off, Setting::Value(FRAME * 5)][self.byte() as usize % 2];
         let rate = [Setting::Off, Setting::Value(Rate::from_gbps(7))][self.byte() as usize % 2];
-        FixedConfig { window, rate }
+        FixedConfig { window, rate }.params().expect("valid settings")
     }
 }
 
@@ -136,7 +139,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     let mut script = Script(bytes);
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
     let first = Psn::new(Psn::MODULUS - 100);
-    let mut sender = Sender::new(&SenderConfig { recovery, congestion, frame: FRAME }, first);
+    let mut sender = Sender::new(&SenderParams { recovery, congestion, frame: FRAME }, first);
     let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut sent = Seq::ZERO;
@@ -212,7 +215,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     let mut script = Script(bytes);
     let recovery = script.recovery();
     let first = Psn::new(Psn::MODULUS - 100);
-    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
+    let mut receiver = Receiver::new(&recovery, first);
     let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut accepted = 0;

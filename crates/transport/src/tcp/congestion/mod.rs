@@ -144,9 +144,10 @@ registry! {
     /// The choice of a congestion control, with its settings.
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn needs(&self) -> Needs;
     }
+    /// Parameters of a congestion control.
+    params CongestionParams
     /// Any congestion control of TCP.
     #[derive(Clone, Debug)]
     run AnyControl: Control = State {

@@ -25,6 +25,7 @@ use super::rto::RetransmissionTimeout;
 use super::scoreboard::Scoreboard;
 use super::sent::Log;
 use super::{LossDetection, TcpConfig, TcpStats};
+use crate::congestion::Tuning;
 use crate::fabric::resolved;
 
 mod detect;
@@ -231,7 +232,7 @@ impl Sending {
         let initial_window = segments(config.initial_window, "initial-window");
         let ssthresh = resolved(config.initial_ssthresh, "initial-ssthresh").map_or(u64::MAX, |bytes| bytes.get());
         let limit = segments(config.slow_start_limit, "slow-start-limit");
-        let mut control = AnyControl::from(&config.congestion);
+        let mut control = AnyControl::from(&config.congestion.params().expect("checked settings"));
         control.seed(u64::from(initial.get()));
         Self {
             initial,
