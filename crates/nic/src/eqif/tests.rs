@@ -52,6 +52,7 @@ fn speaking_with(
     let own: EqdsParams = eqds.params(frame, Bytes::new(20));
     let mut speaks = TcpConfig::default();
     speaks.resolve(&fabric, MTU);
+    let speaks = speaks.params().expect("valid settings");
     let mut roce = GoBackNConfig { rto: Setting::Value(Duration::from_ms(5)), ..GoBackNConfig::default() };
     roce.resolve(&fabric);
     NicParams {

@@ -19,7 +19,7 @@ use selvedge_transport::endpoint::{Endpoint, EndpointParams, Frames, Message, Ni
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::table::Table;
-use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp;
 use selvedge_transport::{
     Cx, Feedback, FeedbackConfig, HoldReason, Limits, Receiver, RecoveryParams, SchemeParams, Sender, SenderParams,
     SharedPools,
@@ -103,8 +103,8 @@ pub struct RdmaParams {
 /// TCP of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpParams {
-    /// Configuration of both ends, every "auto" resolved.
-    pub config: TcpConfig,
+    /// Parameters of both ends.
+    pub config: tcp::Params,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
 }

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_transport::endpoint::{Completion, Handled, Message};
-use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::Params;
 use selvedge_transport::tcp::congestion::Coupling;
 use selvedge_transport::{Cx, HoldReason};
 use selvedge_units::{Bytes, HostId, QpNumber, mix64};
@@ -27,7 +27,7 @@ pub(super) struct Bundles {
 /// An end of a flow with several subflows.
 #[derive(Debug)]
 struct Bundle {
-    config: TcpConfig,
+    config: Params,
     is_opener: bool,
     /// Queue pair number of the flow, and of its first subflow.
     qp: QpNumber,
@@ -122,7 +122,8 @@ impl Nic {
         let Some(bundle) = self.tcp.bundles.get(at) else { return u32::MAX };
         let number = bundle.subflows.len();
         // The subflow is closed with the flow, not when it has sent its octets.
-        let config = TcpConfig { fin: false, ..bundle.config };
+        let mut config = bundle.config;
+        config.fin = false;
         let mut flow =
             Flow::new(bundle.classes, &config, bundle.is_opener, bundle.subflow_qp(number), bundle.peer, Bytes::ZERO);
         flow.has_fin = bundle.config.fin;
@@ -146,7 +147,7 @@ impl Nic {
             if bundle.left == 0 {
                 return self.finish_subflows(cx, at);
             }
-            let share = bundle.left.min(bundle.config.mss());
+            let share = bundle.left.min(bundle.config.mss);
             let (count, turn) = (bundle.subflows.len(), bundle.turn);
             let can_grow = count < usize::from(bundle.config.subflows);
             let in_turn = (0..count).map(|n| (turn + n) % count);

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use selvedge_transport::endpoint::{Completion, Handled, Message, NicStats, Standing};
-use selvedge_transport::tcp::{Arrival, Connection, State, TcpConfig, Transmit, clock};
+use selvedge_transport::tcp::{Arrival, Connection, Params, State, Transmit, clock};
 use selvedge_transport::{Cx, Limits};
 use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{SegmentContext, Stream, Tcp};
@@ -64,14 +64,7 @@ struct Classes {
 }
 
 impl Flow {
-    fn new(
-        classes: Classes,
-        config: &TcpConfig,
-        is_opener: bool,
-        qp: QpNumber,
-        peer: HostId,
-        size: Bytes,
-    ) -> Box<Self> {
+    fn new(classes: Classes, config: &Params, is_opener: bool, qp: QpNumber, peer: HostId, size: Bytes) -> Box<Self> {
         let (opener, opened) = initial(qp);
         let (ours, theirs) = if is_opener { (opener, opened) } else { (opened, opener) };
         let mut connection = match (config.handshake, is_opener) {
@@ -96,7 +89,7 @@ impl Flow {
             context: 0,
             // Data begins one sequence number behind the SYN.
             stream: Stream {
-                mss: config.mss() as u16,
+                mss: config.mss as u16,
                 end: TcpSeq::new(opener.get().wrapping_add(1).wrapping_add(size.get() as u32)),
             },
             missing: if is_opener { 0 } else { size.get() },

@@ -408,7 +408,7 @@ impl TransportConfig {
                 FlowParams::Rdma(rdma.params(framing.mtu + framing.overhead)?)
             }
             Self::Tcp(tcp) | Self::Tunnelled(TunnelledConfig { stack: Stack::Tcp(tcp), .. }) => {
-                FlowParams::Tcp(TcpParams { config: *tcp, ack_class })
+                FlowParams::Tcp(TcpParams { config: tcp.params().map_err(|error| wrong("tcp", error))?, ack_class })
             }
             Self::Messages(messages) => {
                 FlowParams::Messages(messages.params().map_err(|error| wrong(messages.name(), error))?)

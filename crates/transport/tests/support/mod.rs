@@ -8,7 +8,7 @@ use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_transport::tcp::{Connection, TcpConfig};
+use selvedge_transport::tcp::{Connection, Params, TcpConfig};
 use selvedge_transport::{
     Cx, DataVerdict, Fabric, Next, Receiver, RecoveryConfig, RecoveryParams, Scheme, SchemeParams, Sender,
     SenderParams, SharedPools, Tuning,
@@ -74,7 +74,7 @@ impl Script<'_> {
         };
         config.params().expect("valid settings")
     }
-    fn tcp(&mut self) -> TcpConfig {
+    fn tcp(&mut self) -> Params {
         let flags = self.byte();
         let is = |bit: u8| flags >> bit & 1 != 0;
         let congestion = CongestionConfig::all().nth(self.byte() as usize % 6).expect("an index below 6");
@@ -92,8 +92,7 @@ impl Script<'_> {
         };
         let fabric = Fabric { frame: FRAME, ..Fabric::IRN_PAPER };
         config.resolve(&fabric, Bytes::new(500));
-        config.check().expect("valid settings");
-        config
+        config.params().expect("valid settings")
     }
     /// Returns a segment with numbers near those of both ends, or arbitrary ones.
     fn segment(&mut self, ours: TcpSeq, theirs: TcpSeq, acknowledged: u64, received: u64) -> Segment {
@@ -260,12 +259,12 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
 /// Passes arbitrary segments and times to both ends of a TCP connection.
 pub(crate) fn torment_connection(bytes: &[u8]) {
     let mut script = Script(bytes);
-    let config = script.tcp();
+    let params = script.tcp();
     let (ours, theirs) = (TcpSeq::new(u32::MAX - 3_000), TcpSeq::new(u32::MAX - 5_000));
     let mut end = match script.byte() % 3 {
-        0 => Connection::connect(&config, ours),
-        1 => Connection::listen(&config, ours),
-        _ => Connection::established(&config, ours, theirs),
+        0 => Connection::connect(&params, ours),
+        1 => Connection::listen(&params, ours),
+        _ => Connection::established(&params, ours, theirs),
     };
     let mut now = Instant::ZERO;
     let mut is_closed = false;
@@ -279,7 +278,7 @@ pub(crate) fn torment_connection(bytes: &[u8]) {
             }
             2 | 3 => {
                 if let Some(sent) = end.poll_transmit(&mut Cx::at(now)) {
-                    assert!(u64::from(sent.segment.payload) <= config.mss());
+                    assert!(u64::from(sent.segment.payload) <= params.mss);
                 }
             }
             4..=6 => {
@@ -323,10 +322,10 @@ fn check_quiet_until_timeout(end: &Connection, now: Instant) {
 }
 
 /// Moves `octets` over a path without loss, a window at a time.
-pub(crate) fn stream(config: &TcpConfig, octets: u64) {
+pub(crate) fn stream(params: &Params, octets: u64) {
     let (ours, theirs) = (TcpSeq::new(77), TcpSeq::new(99));
-    let mut one = Connection::established(config, ours, theirs);
-    let mut other = Connection::established(config, theirs, ours);
+    let mut one = Connection::established(params, ours, theirs);
+    let mut other = Connection::established(params, theirs, ours);
     one.supply(octets);
     let mut received = 0;
     let mut now = Instant::ZERO;

@@ -86,7 +86,10 @@ fn nic(
         data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
         cnp_class: classes.cnp,
         flows: transport.flows(nic, classes.ack)?,
-        beside: beside.as_ref().map(|beside| TcpParams { config: beside.tcp, ack_class: classes.beside_ack }),
+        beside: match beside {
+            Some(beside) => Some(TcpParams { config: beside.params()?, ack_class: classes.beside_ack }),
+            None => None,
+        },
         eqds,
         eqif,
         verbs,

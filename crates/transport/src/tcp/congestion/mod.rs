@@ -20,7 +20,7 @@ pub use super::rate::{RateSample, Recovery};
 pub use lia::Coupling;
 
 /// The congestion window and the slow start threshold, in octets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     /// cwnd, the congestion window.
     pub cwnd: u64,
