@@ -171,14 +171,6 @@ pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> 
     value
 }
 
-/// Returns the value of a setting that was resolved before the engine was built.
-///
-/// # Panics
-/// When the setting still says "auto".
-pub(crate) fn resolved<T: Copy>(setting: Setting<T>, key: &str) -> Option<T> {
-    setting.resolve(|| panic!("{key} still says \"auto\": resolve the configuration before building engines from it"))
-}
-
 /// Returns the value of a resolved setting; `None` if it is off.
 ///
 /// # Errors
@@ -197,6 +189,9 @@ mod tests {
 
     use super::*;
     use crate::endpoint::{EndpointConfig, EndpointSettings};
+    use crate::eqds::EqdsConfig;
+    use crate::netrt::NetRtConfig;
+    use crate::tcp::TcpConfig;
     use crate::{CongestionConfig, RecoveryConfig, Scheme, Tuning};
 
     #[test]
@@ -210,11 +205,18 @@ mod tests {
         let recoveries = RecoveryConfig::all().filter_map(|config| errors(config.name(), config.check()));
         let controls = CongestionConfig::all().filter_map(|config| errors(config.name(), config.check()));
         let endpoints = EndpointConfig::all().filter_map(|config| errors(config.name(), config.check()));
-        let all: Vec<_> = recoveries.chain(controls).chain(endpoints).collect();
+        let others = [
+            ("tcp", TcpConfig::default().check()),
+            ("eqds", EqdsConfig::default().check(Bytes::new(1_500))),
+            ("netrt", NetRtConfig::default().check()),
+        ];
+        let others = others.into_iter().filter_map(|(name, result)| errors(name, result));
+        let all: Vec<_> = recoveries.chain(controls).chain(endpoints).chain(others).collect();
         let expected = [
             [("go-back-n", "rto"), ("irn", "bdp-cap"), ("melo", "reorder-buffer")].as_slice(),
             &[("dcqcn", "line-rate"), ("timely", "line-rate"), ("aimd", "window.initial"), ("dctcp", "k")],
             &[("swift", "initial-window"), ("hpcc", "line-rate"), ("ndp", "initial-window"), ("homa", "rtt-bytes")],
+            &[("tcp", "mss"), ("eqds", "window"), ("netrt", "interval")],
         ];
         assert_eq!(all, expected.concat());
     }

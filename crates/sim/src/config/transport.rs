@@ -391,11 +391,18 @@ impl TransportConfig {
     pub fn priorities(&self) -> u8 {
         self.messages().map_or(0, EndpointSettings::priorities)
     }
-    /// Returns the parameters of tunnels and of EQIFs.
-    pub(crate) fn tunnel_params(&self, nic: &NicConfig) -> (Option<EqdsParams>, Option<EqifParams>) {
-        let (Some(eqds), Some(frame)) = (self.tunnels(), self.tunnel_frame(nic)) else { return (None, None) };
-        let own = eqds.params(frame, nic.gap);
-        (Some(own), eqds.eqif_params(&own, self.native().is_some()))
+    /// Returns the parameters of tunnels and of EQIFs; every "auto" is resolved.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, with its key in a scenario.
+    pub(crate) fn tunnel_params(
+        &self,
+        nic: &NicConfig,
+    ) -> Result<(Option<EqdsParams>, Option<EqifParams>), ConfigError> {
+        let (Some(eqds), Some(frame)) = (self.tunnels(), self.tunnel_frame(nic)) else { return Ok((None, None)) };
+        let wrong = |error| wrong("eqds", error);
+        let own = eqds.params(frame, nic.gap).map_err(wrong)?;
+        Ok((Some(own), eqds.eqif_params(&own, self.native().is_some()).map_err(wrong)?))
     }
     /// Returns the parameters of flows; every "auto" is resolved.
     ///

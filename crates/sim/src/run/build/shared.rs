@@ -60,7 +60,7 @@ fn nic(
     has_verbs: bool,
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
-    let (mut eqds, mut eqif) = transport.tunnel_params(nic);
+    let (mut eqds, mut eqif) = transport.tunnel_params(nic)?;
     let of_stacks = eqif.iter_mut().flat_map(|eqif| core::iter::once(&mut eqif.tunnel).chain(&mut eqif.tunnels));
     for tunnel in eqds.iter_mut().chain(of_stacks) {
         if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
