@@ -13,7 +13,7 @@ use std::thread;
 use selvedge_dataplane::{Clock, Datagrams, Incoming, Outgoing, Udp, receive, send};
 use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Fabric, Receiver, Sender, SenderConfig};
+use selvedge_transport::{Fabric, Receiver, Sender, SenderParams};
 use selvedge_units::{Bytes, Chance, Channel, Domain, Duration, Psn, QpNumber, Rate, Rng, Seq, Setting, TwoStates};
 
 /// Payload of a packet in bytes.
@@ -44,18 +44,18 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let fabric = Fabric::of_path(Rate::from_gbps(1), Duration::from_ms(20), 1, Bytes::new(PIECE as u64 + 62));
     let irn = IrnConfig { bdp_cap: Setting::Value(64), ..IrnConfig::default() };
     let slow = FixedConfig { window: Setting::Off, rate: Setting::Value(Rate::from_gbps(1)) };
-    let config = SenderConfig::resolved(irn, slow, &fabric);
+    let params = SenderParams::resolve(irn, slow, &fabric)?;
     let payload: Vec<u8> = (0..1_000_000).map(|n: u32| ((n * 31) >> 8) as u8).collect();
 
-    let mut sender = Sender::new(&config, FIRST);
+    let mut sender = Sender::new(&params, FIRST);
     sender.supply(payload.len().div_ceil(PIECE) as u64);
-    let mut receiver = Receiver::new(&config.receiver(), FIRST);
-    let outgoing = Outgoing { payload: &payload, piece: PIECE, qp: QP, first_psn: FIRST, recovery: config.recovery };
+    let mut receiver = Receiver::new(&params.recovery, FIRST);
+    let outgoing = Outgoing { payload: &payload, piece: PIECE, qp: QP, first_psn: FIRST, recovery: params.recovery };
     let mut arrived = vec![0; payload.len()];
     let mut place = |seq: Seq, piece: &[u8]| {
         arrived[seq.index() as usize * PIECE..][..piece.len()].copy_from_slice(piece);
     };
-    let mut incoming = Incoming { qp: QP, recovery: config.recovery, place: &mut place };
+    let mut incoming = Incoming { qp: QP, recovery: params.recovery, place: &mut place };
 
     let (clock, is_over) = (Clock::start(), AtomicBool::new(false));
     let patience = clock.now() + Duration::from_ms(30_000);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use selvedge_nic::{ReorderBuffer, Spare};
 use selvedge_transport::recovery::irn::{Completion, Completions};
 use selvedge_transport::{
-    Congestion, Cx, DataVerdict, Next, Receiver, Recovery, RecoveryConfig, RecoveryReceiver, Scheme, Sender,
+    Congestion, Cx, DataVerdict, Next, Receiver, Recovery, RecoveryParams, RecoveryReceiver, SchemeParams, Sender,
 };
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
@@ -36,7 +36,7 @@ pub struct Outgoing<'a> {
     /// PSN of the first packet.
     pub first_psn: Psn,
     /// The loss recovery that both engines were built with.
-    pub recovery: RecoveryConfig,
+    pub recovery: RecoveryParams,
 }
 
 /// Destination of arriving packets and the parameters of the connection.
@@ -44,7 +44,7 @@ pub struct Incoming<'a> {
     /// The queue pair whose packets are accepted.
     pub qp: QpNumber,
     /// The loss recovery that both engines were built with.
-    pub recovery: RecoveryConfig,
+    pub recovery: RecoveryParams,
     /// Callback for each accepted packet, with its sequence number and its payload.
     pub place: &'a mut dyn FnMut(Seq, &[u8]),
 }

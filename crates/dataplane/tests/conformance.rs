@@ -12,7 +12,7 @@ use selvedge_transport::congestion::fixed::FixedConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{Receiver, ReceiverConfig, RecoveryConfig, Sender, SenderConfig};
+use selvedge_transport::{Receiver, RecoveryConfig, RecoveryParams, Scheme, Sender, SenderParams, Tuning};
 use selvedge_units::{Chance, Domain, Duration, Psn, QpNumber, Rate, Rng, Setting};
 use selvedge_wire::Datagram;
 
@@ -28,14 +28,15 @@ fn over_loopback_udp() {
 
 /// Asserts that each recovery delivers every byte exactly once under each impairment.
 fn every_engine_delivers_every_byte_once(world: &dyn World) {
+    // Slow enough for loopback sockets not to lose anything by themselves.
+    let slow = FixedConfig { window: Setting::Off, rate: Setting::Value(Rate::from_gbps(1)) };
     for recovery in recoveries() {
         for (name, forward, backward) in impairments() {
             let mut rng = Rng::stream(7, Domain::Impairment, 9);
             let transfer = Transfer {
-                config: SenderConfig {
+                params: SenderParams {
                     recovery,
-                    // Slow enough for loopback sockets not to lose anything by themselves.
-                    congestion: FixedConfig { window: Setting::Off, rate: Setting::Value(Rate::from_gbps(1)) }.into(),
+                    congestion: slow.params().expect("a rate above zero").into(),
                     frame: Transfer::FRAME,
                 },
                 first_psn: Psn::new(Psn::MODULUS - 100),
@@ -57,7 +58,7 @@ fn every_engine_delivers_every_byte_once(world: &dyn World) {
 
 /// Returns the loss recoveries under test. Their timeouts suit a busy machine's loopback, whose round trips take up to
 /// milliseconds.
-fn recoveries() -> Vec<RecoveryConfig> {
+fn recoveries() -> Vec<RecoveryParams> {
     let irn = IrnConfig {
         timeouts: Timeouts::On,
         rto_low: Setting::Value(Duration::from_ms(100)),
@@ -78,7 +79,9 @@ fn recoveries() -> Vec<RecoveryConfig> {
         bdp_cap: Setting::Value(64),
         ..MeloConfig::default()
     };
-    vec![irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into(), melo.into()]
+    let all: [RecoveryConfig; 4] =
+        [irn.into(), IrnConfig { mode: Mode::Hls, ..irn }.into(), go_back_n.into(), melo.into()];
+    all.iter().map(|recovery| recovery.params().expect("valid settings")).collect()
 }
 
 /// Returns the loss scripts forwards and backwards, with the name of what they affect.
@@ -114,10 +117,10 @@ impl World for Loopback {
         let mut here = Impaired::new(here, std::mem::take(&mut transfer.forward));
         let mut there = Impaired::new(there, std::mem::take(&mut transfer.backward));
 
-        let recovery = transfer.config.recovery;
-        let mut sender = Sender::new(&transfer.config, transfer.first_psn);
+        let recovery = transfer.params.recovery;
+        let mut sender = Sender::new(&transfer.params, transfer.first_psn);
         sender.supply(transfer.packets());
-        let mut receiver = Receiver::new(&ReceiverConfig { recovery: transfer.config.recovery }, transfer.first_psn);
+        let mut receiver = Receiver::new(&recovery, transfer.first_psn);
         let placed = RefCell::new(Placed::for_transfer(&transfer));
         let outgoing =
             Outgoing { payload: &transfer.payload, piece: transfer.piece, qp, first_psn: transfer.first_psn, recovery };

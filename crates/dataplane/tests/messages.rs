@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use selvedge_dataplane::{Clock, Datagrams, Incoming, receive};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
-use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Receiver, ReceiverConfig, RecoveryConfig};
+use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
+use selvedge_transport::{Receiver, RecoveryParams, Scheme};
 use selvedge_units::{Instant, Psn, QpNumber, Setting};
 use selvedge_wire::{Ack, Body, Data, Datagram};
 
@@ -35,14 +35,15 @@ impl Datagrams for Script {
 }
 
 /// Returns the MSNs in the answers to packets in this order. Every packet with an odd PSN ends a message.
-fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
+fn msns(recovery: impl Into<RecoveryParams>, order: &[u32]) -> Vec<u32> {
+    let recovery = recovery.into();
     let packet = |&psn: &u32| {
         let data = Data { psn: Psn::new(psn), payload: 0, last: psn % 2 == 1, retransmission: false, trimmed: false };
         let datagram = Datagram { qp: QP, sent_at: Instant::ZERO, body: Body::Data(data) };
         datagram.emit(&mut [0; Datagram::LONGEST_HEADERS]).to_vec()
     };
     let mut network = Script { incoming: order.iter().map(packet).collect(), answers: Vec::new() };
-    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, Psn::new(0));
+    let mut receiver = Receiver::new(&recovery, Psn::new(0));
     let mut incoming = Incoming { qp: QP, recovery, place: &mut |_, _| {} };
     let mut turns = 0..order.len();
     let mut stop = || turns.next().is_none();
@@ -53,11 +54,13 @@ fn msns(recovery: RecoveryConfig, order: &[u32]) -> Vec<u32> {
 
 #[test]
 fn messages_count_when_everything_before_has_arrived() {
-    let irn = IrnConfig { bdp_cap: Setting::Value(64), rto_high: Setting::Off, ..IrnConfig::default() };
-    assert_eq!(msns(irn.into(), &[0, 1, 2, 3]), [0, 1, 1, 2]);
+    let irn = IrnConfig { bdp_cap: Setting::Value(64), timeouts: Timeouts::Off, ..IrnConfig::default() };
+    let irn = irn.params().expect("valid settings");
+    assert_eq!(msns(irn, &[0, 1, 2, 3]), [0, 1, 1, 2]);
     // The second message is there, but packet 1 is missing.
-    assert_eq!(msns(irn.into(), &[0, 2, 3, 1, 1]), [0, 0, 0, 2, 2]);
-    let go_back_n = GoBackNConfig { acks: Acks::PerPacket, ..GoBackNConfig::default() };
+    assert_eq!(msns(irn, &[0, 2, 3, 1, 1]), [0, 0, 0, 2, 2]);
+    let go_back_n = GoBackNConfig { acks: Acks::PerPacket, rto: Setting::Off, ..GoBackNConfig::default() };
+    let go_back_n = go_back_n.params().expect("valid settings");
     // A gap causes one NACK; packets that arrived out of order are retransmitted.
-    assert_eq!(msns(go_back_n.into(), &[0, 2, 3, 1, 2, 3]), [0, 0, 1, 1, 2]);
+    assert_eq!(msns(go_back_n, &[0, 2, 3, 1, 2, 3]), [0, 0, 1, 1, 2]);
 }

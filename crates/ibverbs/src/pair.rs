@@ -5,7 +5,8 @@ use std::ptr;
 
 use selvedge_dataplane::rnic::{Adapter, settings};
 use selvedge_nic::verbs::{Capacities, Operation, QpChange, QpInit, QpState, SendRequest, Service};
-use selvedge_transport::CongestionConfig;
+use selvedge_transport::FeedbackConfig;
+use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_units::{Bytes, Psn, QpNumber};
 
 use crate::abi::{ibv_context, ibv_qp, ibv_qp_attr, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr, ibv_qp_init_attr_ex};
@@ -100,7 +101,8 @@ impl Qp {
             srq: shared,
             capacities: capacities(&wanted.cap),
             all_signaled: wanted.sq_sig_all != 0,
-            congestion: CongestionConfig::None(Default::default()),
+            congestion: NoneConfig {}.into(),
+            feedback: FeedbackConfig::default(),
             overhead: Bytes::ZERO,
             recovery: settings::recovery().map_err(said)?,
             window: settings::WINDOW,

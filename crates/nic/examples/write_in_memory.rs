@@ -15,7 +15,7 @@ use selvedge_nic::verbs::{
 };
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Cx, Fabric, SenderConfig};
+use selvedge_transport::{Cx, Fabric, FeedbackConfig, SenderParams};
 use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber};
 use selvedge_wire::verbs::Headers;
 
@@ -37,7 +37,7 @@ struct Host {
 
 impl Host {
     /// Returns host `n` with its memory registered and its queue pair in state Reset.
-    fn new(n: u8, engines: &SenderConfig) -> Result<Self, VerbsError> {
+    fn new(n: u8, engines: &SenderParams) -> Result<Self, VerbsError> {
         let mut rnic = Rnic::new(0, u32::from(n) * 100);
         let pd = rnic.alloc_pd();
         let memory = vec![b'.'; 4_096];
@@ -56,6 +56,7 @@ impl Host {
             all_signaled: true,
             recovery: engines.recovery,
             congestion: engines.congestion,
+            feedback: FeedbackConfig::default(),
             overhead: Bytes::ZERO,
             window: 64,
             ack_every: 8,
@@ -105,7 +106,7 @@ impl Host {
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let fabric = Fabric { base_rtt: DELAY * 2, ..Fabric::IRN_PAPER };
-    let engines = SenderConfig::resolved(IrnConfig::default(), NoneConfig::default(), &fabric);
+    let engines = SenderParams::resolve(IrnConfig::default(), NoneConfig::default(), &fabric)?;
     let mut hosts = [Host::new(1, &engines)?, Host::new(2, &engines)?];
     let (ends, numbers) = ([hosts[0].address, hosts[1].address], [hosts[0].qp, hosts[1].qp]);
     let route_from = |at: usize| Route { local: ends[at], remote: ends[1 - at], hop_limit: 64, ..Route::NOWHERE };

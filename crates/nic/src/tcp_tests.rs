@@ -23,8 +23,8 @@ const SIZE: Bytes = Bytes::new(1 << 40);
 fn speaking(congestion: impl Into<CongestionConfig>, subflows: u8) -> NicParams {
     let mut tcp = TcpConfig { congestion: congestion.into(), subflows, ..TcpConfig::default() };
     tcp.resolve(&Fabric::IRN_PAPER, Bytes::new(1_024));
-    tcp.check().expect("valid settings");
-    NicParams { flows: FlowParams::Tcp(TcpParams { config: tcp, ack_class: 0 }), ..params(1) }
+    let config = tcp.params().expect("valid settings");
+    NicParams { flows: FlowParams::Tcp(TcpParams { config, ack_class: 0 }), ..params(1) }
 }
 
 /// Two senders and their receivers around one bottleneck.

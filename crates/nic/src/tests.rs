@@ -6,7 +6,7 @@ use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::endpoint::Handled;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-use selvedge_transport::{CongestionConfig, Cx, FeedbackConfig, ReceiverConfig, RecoveryConfig, SenderConfig};
+use selvedge_transport::{Cx, FeedbackConfig, RecoveryConfig, Scheme, SenderParams};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Psn, Setting};
 use selvedge_wire::{Ack, AckKind, Packet, Repr};
 
@@ -42,10 +42,10 @@ pub(crate) fn params(qp_burst: u32) -> NicParams {
 
 /// Queue pairs with this recovery, without congestion control.
 pub(crate) fn queue_pairs(recovery: RecoveryConfig) -> FlowParams {
-    let congestion = CongestionConfig::None(NoneConfig {});
+    let recovery = recovery.params().expect("valid settings");
     FlowParams::Rdma(RdmaParams {
-        sender: SenderConfig { recovery, congestion, frame: Bytes::new(1_106) },
-        receiver: ReceiverConfig { recovery },
+        sender: SenderParams { recovery, congestion: NoneConfig {}.into(), frame: Bytes::new(1_106) },
+        receiver: recovery,
         feedback: FeedbackConfig::default(),
     })
 }
@@ -134,11 +134,12 @@ fn a_turn_may_be_a_burst() {
     assert_eq!(served(3, &[1, 5, 2]), [0, 1, 1, 1, 2, 2, 1, 1]);
 }
 
-/// Parameters of RoCE with PFC, without acknowledgements and timeouts; at most `bdp_cap` packets may be in flight.
+/// Parameters of RoCE with PFC, without timeouts, and without acknowledgements unless at most `bdp_cap` packets may be in
+/// flight.
 fn roce(bdp_cap: Setting<u32>) -> NicParams {
+    let acks = if bdp_cap == Setting::Off { Acks::None } else { Acks::PerPacket };
     let recovery: RecoveryConfig =
-        GoBackNConfig { acks: Acks::None, rto: Setting::Off, rto_low: Setting::Off, bdp_cap, ..Default::default() }
-            .into();
+        GoBackNConfig { acks, rto: Setting::Off, rto_low: Setting::Off, bdp_cap, ..Default::default() }.into();
     NicParams { flows: queue_pairs(recovery), ..params(1) }
 }
 

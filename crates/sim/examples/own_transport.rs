@@ -11,7 +11,7 @@ use selvedge_sim::Simulation;
 use selvedge_sim::topology::{FatTree, LinkConfig};
 use selvedge_transport::endpoint::own::{Config, OwnEndpoint, OwnTransport};
 use selvedge_transport::endpoint::{
-    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, Handled, Message, Received,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointParams, Expected, Frames, Handled, Message, Received,
     Standing,
 };
 use selvedge_transport::recovery::irn::IrnConfig;
@@ -99,7 +99,7 @@ impl Host {
 }
 
 impl Endpoint for Host {
-    type Params = EndpointConfig;
+    type Params = EndpointParams;
 
     fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
         self.senders.push(Some(Sending {

@@ -1,7 +1,7 @@
 //! TCP that shares a network with the configured transport.
 
 use schemars::JsonSchema;
-use selvedge_transport::tcp::TcpConfig;
+use selvedge_transport::tcp::{Params, TcpConfig};
 use selvedge_units::Bytes;
 use selvedge_wire::Header;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,11 @@ impl Beside {
             overhead: header + nic.gap,
             least: Header::MINIMUM_FRAME + nic.gap,
         }
+    }
+
+    /// Returns the parameters of both ends of these flows; every "auto" is resolved.
+    pub(crate) fn params(&self) -> Result<Params, ConfigError> {
+        self.tcp.params().map_err(|error| ConfigError::new(&format!("beside.tcp.{}", error.key), error.message))
     }
 
     /// Returns for each of `all` workloads whether it uses TCP beside the transport.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_transport::congestion::{AnyCongestion, Congestion};
 use selvedge_transport::recovery::{AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryReceiver};
-use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Scheme, Sender, SharedPools};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, SchemeParams, Sender, SharedPools};
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{AckKind, Body, Data};
 
@@ -29,8 +29,8 @@ impl Default for Link {
 
 impl World for Link {
     fn run(&self, transfer: Transfer) -> Outcome {
-        let sender = Sender::new(&transfer.config, transfer.first_psn);
-        let receiver = Receiver::new(&ReceiverConfig { recovery: transfer.config.recovery }, transfer.first_psn);
+        let sender = Sender::new(&transfer.params, transfer.first_psn);
+        let receiver = Receiver::new(&transfer.params.recovery, transfer.first_psn);
         Pair::new(sender, receiver, *self, transfer).run()
     }
 }
@@ -115,7 +115,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
 
     /// Creates a pair of new engines, with all of the transfer's payload supplied.
     pub fn new(mut sender: Sender<R, C>, receiver: Receiver<A>, link: Link, mut transfer: Transfer) -> Self {
-        let recovery = transfer.config.recovery;
+        let recovery = transfer.params.recovery;
         sender.supply(transfer.packets());
         Self {
             sender,
@@ -135,7 +135,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
 
     /// Runs until both ends are done, no events are left, or the limit of turns is reached.
     pub fn run(mut self) -> Outcome {
-        let is_acknowledged = self.transfer.config.recovery.acknowledges();
+        let is_acknowledged = self.transfer.params.recovery.acknowledges();
         for _ in 0..Self::PATIENCE * (self.transfer.packets() + 1) {
             self.turn();
             let sent = if is_acknowledged { self.sender.is_done() } else { self.sender.is_drained() };
@@ -208,7 +208,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
             self.sender.handle_timeout(&mut cx, &mut self.chips.0);
         }
         while self.free_at <= self.now {
-            let frame = self.transfer.config.frame;
+            let frame = self.transfer.params.frame;
             let Some(segment) = self.sender.poll_transmit(&mut cx, &mut self.chips.0, |_| frame) else { break };
             self.free_at = self.now + self.link.frame_time;
             let data = Data {

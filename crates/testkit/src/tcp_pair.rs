@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_transport::Cx;
-use selvedge_transport::tcp::{Connection, State, TcpConfig, TcpStats};
+use selvedge_transport::tcp::{Connection, Params, State, TcpStats};
 use selvedge_units::{Domain, Duration, Instant, Octet, Rng, TcpSeq};
 use selvedge_wire::tcp::{Flags, Header, Segment};
 
@@ -13,8 +13,8 @@ use crate::model::TcpReceiver;
 /// A transfer from one end to the other, with the conditions.
 #[derive(Clone, Debug)]
 pub struct TcpTransfer {
-    /// Configuration of both ends; "auto" must be resolved.
-    pub config: TcpConfig,
+    /// Parameters of both ends.
+    pub params: Params,
     /// Octets to transfer.
     pub octets: u64,
     /// The sequence numbers of the SYNs.
@@ -72,15 +72,15 @@ impl TcpPair {
 
     /// Creates a pair of new connections.
     pub fn new(transfer: TcpTransfer) -> Self {
-        let config = &transfer.config;
+        let params = &transfer.params;
         let [ours, theirs] = transfer.initial;
-        let mut ends = if config.handshake {
-            [Connection::connect(config, ours), Connection::listen(config, theirs)]
+        let mut ends = if params.handshake {
+            [Connection::connect(params, ours), Connection::listen(params, theirs)]
         } else {
-            [Connection::established(config, ours, theirs), Connection::established(config, theirs, ours)]
+            [Connection::established(params, ours, theirs), Connection::established(params, theirs, ours)]
         };
         ends[0].supply(transfer.octets);
-        if config.fin {
+        if params.fin {
             ends[0].close();
         }
         let outcome = TcpOutcome {
@@ -129,7 +129,7 @@ impl TcpPair {
         let is_closed = |state| matches!(state, State::Closed | State::TimeWait);
         self.outcome.in_order == self.transfer.octets
             && self.ends[0].is_acknowledged()
-            && (!self.transfer.config.fin || self.ends.iter().all(|end| is_closed(end.state())))
+            && (!self.transfer.params.fin || self.ends.iter().all(|end| is_closed(end.state())))
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -193,7 +193,7 @@ impl TcpPair {
             self.read_at = self.now + Duration::from_us(self.rng.below(2_000));
         }
         let is_over = self.outcome.in_order == self.transfer.octets;
-        if self.transfer.config.fin && is_over && self.ends[1].state() == State::CloseWait {
+        if self.transfer.params.fin && is_over && self.ends[1].state() == State::CloseWait {
             self.ends[1].close();
         }
     }
@@ -218,7 +218,7 @@ impl TcpPair {
                 return;
             };
             self.check(from, &sent.segment);
-            let (mss, octets) = (self.transfer.config.mss(), u64::from(sent.segment.payload));
+            let (mss, octets) = (self.transfer.params.mss, u64::from(sent.segment.payload));
             self.free_at[from] = self.now + Duration::from_ps(self.transfer.segment_time.as_ps() * octets / mss);
             let marked = sent.ecn_capable && self.rng.below(100) < self.transfer.marks;
             let arrival = self.free_at[from] + self.transfer.delay;
@@ -248,7 +248,7 @@ impl TcpPair {
                 assert!(octet(from) > self.model.expected() || at == 0, "only a duplicate: {segment:?}");
             }
             if segment.flags.contains(Flags::ACK) {
-                let fin = u64::from(self.transfer.config.fin);
+                let fin = u64::from(self.transfer.params.fin);
                 assert!(octet(segment.ack) <= self.model.expected() + fin, "{segment:?}");
             }
         }

@@ -1,6 +1,6 @@
 //! One transfer and its outcome, in any world.
 
-use selvedge_transport::{SenderConfig, SenderStats};
+use selvedge_transport::{SenderParams, SenderStats};
 use selvedge_units::{Bytes, Psn, Seq};
 
 use crate::impair::Impairment;
@@ -8,8 +8,8 @@ use crate::impair::Impairment;
 /// A payload to be transferred from one end to the other, with the conditions.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Configuration of the engines; "auto" must be resolved.
-    pub config: SenderConfig,
+    /// Parameters of the engines.
+    pub params: SenderParams,
     /// PSN of the first packet.
     pub first_psn: Psn,
     /// Payload to transfer.
@@ -56,9 +56,9 @@ impl Transfer {
     pub const FRAME: Bytes = Bytes::new(1024 + 62 + 20);
 
     /// Creates a transfer of `packets` packets of one byte each, without impairments.
-    pub fn of_packets(packets: u64, config: SenderConfig) -> Self {
+    pub fn of_packets(packets: u64, params: SenderParams) -> Self {
         Self {
-            config,
+            params,
             first_psn: Psn::new(0),
             payload: (0..packets).map(|index| index as u8).collect(),
             piece: 1,

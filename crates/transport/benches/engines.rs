@@ -10,8 +10,8 @@ use divan::counter::ItemsCount;
 use selvedge_testkit::{Impairment, Transfer};
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::{
-    AnyCongestion, Congestion, CongestionConfig, Cx, Fabric, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender,
-    SenderConfig, Signal, Tuning,
+    AnyCongestion, Congestion, CongestionConfig, Cx, Fabric, Receiver, RecoveryConfig, RecoveryParams, Scheme,
+    SchemeParams, Sender, SenderParams, Signal, Tuning,
 };
 use selvedge_units::{Bytes, Chance, Domain, Duration, Instant, Psn, Rate, Rng, Seq, SwitchId};
 use selvedge_wire::{Ack, AckKind, Data, Hop, PathRecord};
@@ -24,16 +24,18 @@ const FLOWS: usize = 512;
 const PACKETS: u64 = 1 << 18;
 
 /// Every recovery with its default settings in the paper's default fabric.
-fn recovery(name: &str) -> RecoveryConfig {
+fn recovery(name: &str) -> RecoveryParams {
     let mut config = RecoveryConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&Fabric::IRN_PAPER);
-    config
+    config.params().expect("valid settings")
+}
+
+fn params(name: &str) -> SenderParams {
+    SenderParams { recovery: recovery(name), congestion: NoneConfig {}.into(), frame: Transfer::FRAME }
 }
 
 fn sender(name: &str) -> Sender {
-    let congestion = CongestionConfig::None(NoneConfig {});
-    let config = SenderConfig { recovery: recovery(name), congestion, frame: Transfer::FRAME };
-    let mut sender = Sender::new(&config, Psn::new(0));
+    let mut sender = Sender::new(&params(name), Psn::new(0));
     sender.supply(PACKETS * 2);
     sender
 }
@@ -84,9 +86,10 @@ fn acknowledge(bencher: Bencher<'_, '_>, name: &str) {
     let mut config = CongestionConfig::all().find(|config| config.name() == name).expect("a name from the list");
     config.resolve(&Fabric::IRN_PAPER);
     let has_telemetry = config.needs().telemetry;
+    let params = config.params().expect("valid settings");
     bencher
         .counter(ItemsCount::new(ACKS))
-        .with_inputs(|| (vec![AnyCongestion::from(&config); FLOWS], Rng::stream(3, Domain::Impairment, 0)))
+        .with_inputs(|| (vec![AnyCongestion::from(&params); FLOWS], Rng::stream(3, Domain::Impairment, 0)))
         .bench_local_refs(|(flows, rng)| {
             let mut now = Instant::ZERO;
             let mut path = PathRecord::EMPTY;
@@ -149,10 +152,9 @@ fn transfer_with_loss(bencher: Bencher<'_, '_>, name: &str) {
         Odds { drop: Chance::ratio(1, 100), duplicate: Chance::NEVER, late: Chance::NEVER, late_by: Duration::ZERO };
     bencher
         .counter(ItemsCount::new(FLOW))
-        .with_inputs(|| {
-            let congestion = CongestionConfig::None(NoneConfig {});
-            let config = SenderConfig { recovery: recovery(name), congestion, frame: Transfer::FRAME };
-            Transfer { forward: Impairment::random(1, 0, odds), ..Transfer::of_packets(FLOW, config) }
+        .with_inputs(|| Transfer {
+            forward: Impairment::random(1, 0, odds),
+            ..Transfer::of_packets(FLOW, params(name))
         })
         .bench_values(|transfer| Link::default().run(transfer));
 }
@@ -186,15 +188,15 @@ fn receive_mixed(bencher: Bencher<'_, '_>, name: &str) {
 fn melo_bits_pool(bencher: Bencher<'_, '_>) {
     const RECEIVERS: u64 = 10;
     const RUN: u64 = 64;
-    let config = ReceiverConfig { recovery: recovery("melo") };
-    let receivers = vec![Receiver::new(&config, Psn::new(0)); RECEIVERS as usize];
+    let melo = recovery("melo");
+    let receivers = vec![Receiver::new(&melo, Psn::new(0)); RECEIVERS as usize];
     let arrivals: Vec<(usize, Data)> = (0..PACKETS)
         .map(|nth| {
             let (flow, index) = (nth % RECEIVERS, nth / RECEIVERS);
             (flow as usize, data(index / RUN * RUN + (index + 1) % RUN))
         })
         .collect();
-    let inputs = || (receivers.clone(), config.recovery.shared_pools());
+    let inputs = || (receivers.clone(), melo.shared_pools());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
@@ -217,7 +219,7 @@ fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {
             (flow, data(nth(arrived[flow] - 1)))
         })
         .collect();
-    let receivers = vec![Receiver::new(&ReceiverConfig { recovery: recovery(name) }, Psn::new(0)); RECEIVERS];
+    let receivers = vec![Receiver::new(&recovery(name), Psn::new(0)); RECEIVERS];
     let inputs = || (receivers.clone(), recovery(name).shared_pools());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);

@@ -28,7 +28,7 @@ fn settings() -> Settings {
     let base_rtt = Duration::from_us(8);
     let mut config = NetRtConfig { enabled: true, ..NetRtConfig::default() };
     config.resolve(&Fabric { bdp: Bytes::from_kb(100), line_rate: rate, base_rtt, ..Fabric::IRN_PAPER });
-    Settings::from(&config)
+    config.params().expect("valid settings")
 }
 
 fn flow(number: usize) -> Flow {

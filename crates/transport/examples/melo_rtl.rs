@@ -12,8 +12,8 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
-use selvedge_transport::recovery::Scheme;
 use selvedge_transport::recovery::melo::{MeloConfig, Recv};
+use selvedge_transport::recovery::{Scheme, SchemeParams};
 use selvedge_transport::{Cx, DataVerdict, Receiver, SharedPools};
 use selvedge_units::{Domain, Instant, Psn, Rng, Setting};
 use selvedge_wire::{AckKind, Data};
@@ -59,10 +59,11 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64, on_chip: u32) ->
         on_chip: if on_chip == 0 { Setting::Off } else { Setting::Value(on_chip) },
         ..MeloConfig::default()
     };
-    let mut pools = config.shared_pools();
+    let params = config.params().map_err(io::Error::other)?;
+    let mut pools = params.shared_pools();
     let mut all: Vec<Connection> = (0..connections)
         .map(|_| Connection {
-            receiver: Receiver::with(Recv::new(&config), Psn::new(0)),
+            receiver: Receiver::with(Recv::new(&params), Psn::new(0)),
             sent: 0,
             losses: [2, 20, 100, 300][rng.below(4) as usize],
             burst: [1, 3, 40, 400][rng.below(4) as usize],

@@ -21,7 +21,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
 use selvedge_transport::recovery::melo::{MeloConfig, Recv, Resend, Send};
-use selvedge_transport::recovery::{ParsedAck, Recovery, Scheme};
+use selvedge_transport::recovery::{ParsedAck, Recovery, Scheme, SchemeParams};
 use selvedge_transport::{Cx, Next, Receiver, SharedPools};
 use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data, Hole, Holes};
@@ -92,10 +92,11 @@ impl Bench {
             bdp_cap: Setting::Value(cap),
             on_chip: Setting::Off,
         };
+        let params = config.params().expect("valid settings");
         let all = (0..connections)
             .map(|_| Connection {
-                sender: Send::new(&config),
-                receiver: Receiver::with(Recv::new(&config), Psn::new(0)),
+                sender: Send::new(&params),
+                receiver: Receiver::with(Recv::new(&params), Psn::new(0)),
                 supplied: 0,
                 data: VecDeque::new(),
                 reports: VecDeque::new(),
@@ -103,7 +104,7 @@ impl Bench {
                 haste: 3 + rng.below(5),
             })
             .collect();
-        Self { rng, all, sending: config.shared_pools(), receiving: config.shared_pools() }
+        Self { rng, all, sending: params.shared_pools(), receiving: params.shared_pools() }
     }
 
     fn write(&mut self, events: u64) -> io::Result<()> {

@@ -11,7 +11,7 @@ use std::error::Error;
 
 use selvedge_transport::congestion::none::{Control as NoControl, NoneConfig};
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{AnyRecovery, Congestion, Cx, Fabric, Receiver, Scheme, Sender, SenderConfig, Signal};
+use selvedge_transport::{AnyRecovery, Congestion, Cx, Fabric, Receiver, SchemeParams, Sender, SenderParams, Signal};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Rate, Setting};
 use selvedge_wire::{Ack, Data};
 
@@ -59,10 +59,10 @@ fn due<T>(lane: &mut Lane<T>, now: Instant) -> Option<(Instant, T, Instant)> {
 }
 
 /// Runs the flow under `control`. Returns its completion time, and the longest wait of a packet at the bottleneck.
-fn run(config: &SenderConfig, control: impl Congestion) -> Result<[Duration; 2], Box<dyn Error>> {
-    let mut sender = Sender::with(AnyRecovery::from(&config.recovery), control, config.frame, FIRST);
-    let mut receiver = Receiver::new(&config.receiver(), FIRST);
-    let (mut sending, mut receiving) = (config.recovery.shared_pools(), config.recovery.shared_pools());
+fn run(params: &SenderParams, control: impl Congestion) -> Result<[Duration; 2], Box<dyn Error>> {
+    let mut sender = Sender::with(AnyRecovery::from(&params.recovery), control, params.frame, FIRST);
+    let mut receiver = Receiver::new(&params.recovery, FIRST);
+    let (mut sending, mut receiving) = (params.recovery.shared_pools(), params.recovery.shared_pools());
     let (mut data, mut acks): (Lane<Data>, Lane<Ack>) = Default::default();
     let [mut now, mut link_free, mut bottleneck_free] = [Instant::ZERO; 3];
     let mut longest = Duration::ZERO;
@@ -82,14 +82,14 @@ fn run(config: &SenderConfig, control: impl Congestion) -> Result<[Duration; 2],
         }
         sender.handle_timeout(&mut cx, &mut sending);
         if link_free <= now
-            && let Some(segment) = sender.poll_transmit(&mut cx, &mut sending, |_| config.frame)
+            && let Some(segment) = sender.poll_transmit(&mut cx, &mut sending, |_| params.frame)
         {
             let (psn, last) = (segment.seq.to_psn(FIRST), segment.seq + 1 == sender.supplied());
             let packet = Data { psn, payload: 1_024, last, retransmission: segment.retransmission, trimmed: false };
-            link_free = now + RATES[0].time_for(config.frame);
+            link_free = now + RATES[0].time_for(params.frame);
             let leaves = link_free.max(bottleneck_free);
             longest = longest.max(leaves.since(link_free));
-            bottleneck_free = leaves + RATES[1].time_for(config.frame);
+            bottleneck_free = leaves + RATES[1].time_for(params.frame);
             data.push_back((bottleneck_free + DELAY, packet, now));
         }
         let arrivals = [data.front().map(|(at, ..)| *at), acks.front().map(|(at, ..)| *at)];
@@ -103,12 +103,12 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let fabric = Fabric::of_path(RATES[0], DELAY * 2, 2, Bytes::new(1_024 + 62));
     // Without IRN's own cap on packets in flight, the window is congestion control's alone.
     let irn = IrnConfig { bdp_cap: Setting::Value(2_000), ..IrnConfig::default() };
-    let config = SenderConfig::resolved(irn, NoneConfig::default(), &fabric);
-    let frame = config.frame.get() as f64;
+    let params = SenderParams::resolve(irn, NoneConfig::default(), &fabric)?;
+    let frame = params.frame.get() as f64;
     let own = Target { window: frame * 50.0, frame, target: DELAY * 2 + Duration::from_us(3) };
-    let [done, wait] = run(&config, own)?;
+    let [done, wait] = run(&params, own)?;
     println!("own control: done after {done}, longest wait at the bottleneck {wait}");
-    let [done, longer_wait] = run(&config, NoControl)?;
+    let [done, longer_wait] = run(&params, NoControl)?;
     println!("no control:  done after {done}, longest wait at the bottleneck {longer_wait}");
     if wait < longer_wait { Ok(()) } else { Err("the control does not keep the queue short".into()) }
 }

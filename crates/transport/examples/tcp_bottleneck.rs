@@ -11,7 +11,7 @@ use std::io::{self, Error, Read};
 use std::process::ExitCode;
 
 use selvedge_transport::tcp::congestion::{CongestionConfig, bbr, cubic, new_reno, vegas};
-use selvedge_transport::tcp::{Connection, TcpConfig};
+use selvedge_transport::tcp::{Connection, Params, TcpConfig};
 use selvedge_transport::{Cx, Fabric};
 use selvedge_units::{Bytes, Duration, Instant, Rate, Setting, TcpSeq};
 use selvedge_wire::tcp::Segment;
@@ -34,7 +34,7 @@ const MSS: Bytes = Bytes::new(1_448);
 /// Bytes that a segment takes on the wire beside its own: IP, Ethernet, FCS, preamble, gap.
 const AROUND: u64 = 20 + 14 + 4 + 20;
 
-fn config(control: &str) -> io::Result<TcpConfig> {
+fn config(control: &str) -> io::Result<Params> {
     let congestion: CongestionConfig = match control {
         "reno" => new_reno::Config {}.into(),
         "cubic" => cubic::Config { raise_alpha: false, ..cubic::Config::default() }.into(),
@@ -54,8 +54,7 @@ fn config(control: &str) -> io::Result<TcpConfig> {
         ..TcpConfig::default()
     };
     config.resolve(&Fabric::IRN_PAPER, MSS);
-    config.check().map_err(|error| Error::other(format!("{}: {}", error.key, error.message)))?;
-    Ok(config)
+    config.params().map_err(Error::other)
 }
 
 /// One direction of the path.

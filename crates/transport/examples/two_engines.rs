@@ -10,7 +10,7 @@ use std::error::Error;
 
 use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::irn::IrnConfig;
-use selvedge_transport::{Cx, Fabric, Receiver, Scheme, Sender, SenderConfig};
+use selvedge_transport::{Cx, Fabric, Receiver, SchemeParams, Sender, SenderParams};
 use selvedge_units::{Bytes, Chance, Channel, Domain, Duration, Instant, Psn, Rate, Rng, TwoStates};
 use selvedge_wire::{Ack, Data};
 
@@ -32,11 +32,11 @@ fn due<T>(lane: &mut Lane<T>, now: Instant) -> Option<(Instant, T, Instant)> {
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let rate = Rate::from_gbps(100);
     let fabric = Fabric::of_path(rate, DELAY * 2, 2, Bytes::new(1_024 + 62));
-    let config = SenderConfig::resolved(IrnConfig::default(), NoneConfig::default(), &fabric);
-    let mut sender = Sender::new(&config, FIRST);
-    let mut receiver = Receiver::new(&config.receiver(), FIRST);
+    let params = SenderParams::resolve(IrnConfig::default(), NoneConfig::default(), &fabric)?;
+    let mut sender = Sender::new(&params, FIRST);
+    let mut receiver = Receiver::new(&params.recovery, FIRST);
     // State that all queue pairs of a NIC share; one set per end.
-    let (mut sending, mut receiving) = (config.recovery.shared_pools(), config.recovery.shared_pools());
+    let (mut sending, mut receiving) = (params.recovery.shared_pools(), params.recovery.shared_pools());
 
     let bursts = TwoStates::bursts(3.0, Chance::ratio(1, 50)).ok_or("such bursts are possible")?;
     let mut lossy = Channel::new(bursts, Rng::stream(1, Domain::Impairment, 0));
@@ -60,9 +60,9 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         sender.handle_timeout(&mut cx, &mut sending);
         // Output: one packet, if the link is free and the sender has one.
         if link_free <= now
-            && let Some(segment) = sender.poll_transmit(&mut cx, &mut sending, |_| config.frame)
+            && let Some(segment) = sender.poll_transmit(&mut cx, &mut sending, |_| params.frame)
         {
-            link_free = now + rate.time_for(config.frame);
+            link_free = now + rate.time_for(params.frame);
             let packet = Data {
                 psn: segment.seq.to_psn(FIRST),
                 payload: 1_024,

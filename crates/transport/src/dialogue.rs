@@ -8,9 +8,7 @@ use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Hole, HoleNack};
 
 use crate::congestion::none::NoneConfig;
-use crate::{
-    CongestionConfig, Cx, DataVerdict, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig,
-};
+use crate::{Cx, DataVerdict, Receiver, RecoveryConfig, Scheme, SchemeParams, Sender, SenderParams};
 
 /// The size of every frame: 1,000 bytes, so that 8 Gb/s is one microsecond per frame.
 pub(crate) const FRAME: Bytes = Bytes::new(1_000);
@@ -42,11 +40,11 @@ pub(crate) enum Say {
 }
 
 /// Runs a script, each line at its time in microseconds, with a sender of `packets` packets; returns the sender.
-pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -> Sender {
+pub(crate) fn sender(params: SenderParams, packets: u64, lines: &[(u64, Say)]) -> Sender {
     // PSNs wrap early in every script.
     let first = Psn::new(Psn::MODULUS - 2);
-    let mut sender = Sender::new(&config, first);
-    let mut pools = config.recovery.shared_pools();
+    let mut sender = Sender::new(&params, first);
+    let mut pools = params.recovery.shared_pools();
     sender.supply(packets);
     let mut echoed = None;
     for (number, &(us, line)) in lines.iter().enumerate() {
@@ -94,9 +92,10 @@ pub(crate) fn sender(config: SenderConfig, packets: u64, lines: &[(u64, Say)]) -
     sender
 }
 
-/// Returns settings of a sender without congestion control.
-pub(crate) fn with(recovery: impl Into<RecoveryConfig>) -> SenderConfig {
-    SenderConfig { recovery: recovery.into(), congestion: CongestionConfig::None(NoneConfig {}), frame: FRAME }
+/// Returns parameters of a sender without congestion control.
+pub(crate) fn with(recovery: impl Into<RecoveryConfig>) -> SenderParams {
+    let recovery = recovery.into().params().expect("valid settings");
+    SenderParams { recovery, congestion: NoneConfig {}.into(), frame: FRAME }
 }
 
 /// A receiver's answer to one data packet.
@@ -113,8 +112,8 @@ pub(crate) enum Answer {
 /// Runs a script with a receiver; each line has the time in microseconds, the packet, and the expected answer.
 pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, Answer)]) {
     let first = Psn::new(Psn::MODULUS - 2);
-    let recovery = recovery.into();
-    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
+    let recovery = recovery.into().params().expect("valid settings");
+    let mut receiver = Receiver::new(&recovery, first);
     let mut pools = recovery.shared_pools();
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);

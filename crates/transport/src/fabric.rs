@@ -137,6 +137,10 @@ impl SettingError {
     pub(crate) fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { key, message: message.into() }
     }
+    /// Returns the error of a setting that should have been resolved.
+    pub(crate) fn left_auto(key: &'static str) -> Self {
+        Self::new(key, "\"auto\" was not replaced by a value: resolve the settings first")
+    }
 }
 impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,22 +164,62 @@ pub(crate) fn check_timeout(key: &'static str, timeout: Duration) -> Result<(), 
     Err(SettingError::new(key, format!("a timeout of {what}; give {LEAST_TIMEOUT} or more")))
 }
 
-/// Replaces "auto" in `setting` by the value of `auto`.
-pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> Option<T>) {
-    *setting = setting.resolve(auto).into();
+/// Replaces "auto" in `setting` by the value of `auto`; returns the setting's value.
+pub(crate) fn resolve<T: Copy>(setting: &mut Setting<T>, auto: impl FnOnce() -> Option<T>) -> Option<T> {
+    let value = setting.resolve(auto);
+    *setting = value.into();
+    value
 }
 
-/// Returns the value of a setting that was resolved before the engine was built.
+/// Returns the value of a resolved setting; `None` if it is off.
 ///
-/// # Panics
+/// # Errors
 /// When the setting still says "auto".
-pub(crate) fn resolved<T: Copy>(setting: Setting<T>, key: &str) -> Option<T> {
-    setting.resolve(|| panic!("{key} still says \"auto\": resolve the configuration before building engines from it"))
+pub(crate) fn known<T>(setting: Setting<T>, key: &'static str) -> Result<Option<T>, SettingError> {
+    match setting {
+        Setting::Auto => Err(SettingError::left_auto(key)),
+        Setting::Off => Ok(None),
+        Setting::Value(value) => Ok(Some(value)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
+    use crate::endpoint::{EndpointConfig, EndpointSettings};
+    use crate::eqds::EqdsConfig;
+    use crate::netrt::NetRtConfig;
+    use crate::tcp::TcpConfig;
+    use crate::{CongestionConfig, RecoveryConfig, Scheme, Tuning};
+
+    #[test]
+    fn a_setting_that_still_says_auto_is_an_error_with_its_key() {
+        let errors = |name, result: Result<(), SettingError>| {
+            result.err().map(|SettingError { key, message }| {
+                assert!(message.contains("\"auto\" was not replaced"), "{name}: {message}");
+                (name, key)
+            })
+        };
+        let recoveries = RecoveryConfig::all().filter_map(|config| errors(config.name(), config.check()));
+        let controls = CongestionConfig::all().filter_map(|config| errors(config.name(), config.check()));
+        let endpoints = EndpointConfig::all().filter_map(|config| errors(config.name(), config.check()));
+        let others = [
+            ("tcp", TcpConfig::default().check()),
+            ("eqds", EqdsConfig::default().check(Bytes::new(1_500))),
+            ("netrt", NetRtConfig::default().check()),
+        ];
+        let others = others.into_iter().filter_map(|(name, result)| errors(name, result));
+        let all: Vec<_> = recoveries.chain(controls).chain(endpoints).chain(others).collect();
+        let expected = [
+            [("go-back-n", "rto"), ("irn", "bdp-cap"), ("melo", "reorder-buffer")].as_slice(),
+            &[("dcqcn", "line-rate"), ("timely", "line-rate"), ("aimd", "window.initial"), ("dctcp", "k")],
+            &[("swift", "initial-window"), ("hpcc", "line-rate"), ("ndp", "initial-window"), ("homa", "rtt-bytes")],
+            &[("tcp", "mss"), ("eqds", "window"), ("netrt", "interval")],
+        ];
+        assert_eq!(all, expected.concat());
+    }
 
     #[test]
     fn a_window_that_fills_a_short_path_holds_whole_frames() {

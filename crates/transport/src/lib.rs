@@ -34,12 +34,14 @@ pub mod table;
 pub mod tcp;
 
 pub use bitmap::WIDEST_WINDOW;
-pub use congestion::{AnyCongestion, Congestion, CongestionConfig, Marking, Needs, Signal, Tuning};
+pub use congestion::{AnyCongestion, Congestion, CongestionConfig, CongestionParams, Marking, Needs, Signal, Tuning};
 pub use fabric::{Fabric, SettingError};
 pub use feedback::{Feedback, FeedbackConfig, FeedbackDue};
 pub use footprint::{Footprint, Item, Published, Scope};
-pub use receiver::{Receiver, ReceiverConfig};
-pub use recovery::{AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryConfig, RecoveryReceiver, Scheme};
+pub use receiver::Receiver;
+pub use recovery::{
+    AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryConfig, RecoveryParams, RecoveryReceiver, Scheme, SchemeParams,
+};
 pub use role::{Cx, DataVerdict, HoldReason, Limits, Next, Reply, Segment};
-pub use sender::{Sender, SenderConfig, SenderStats};
+pub use sender::{Sender, SenderParams, SenderStats};
 pub use shared_pools::SharedPools;

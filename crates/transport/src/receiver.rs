@@ -3,16 +3,9 @@
 use selvedge_units::{Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
-use crate::recovery::{AnyRecoveryReceiver, RecoveryConfig, RecoveryReceiver, Unanswered};
+use crate::recovery::{AnyRecoveryReceiver, RecoveryParams, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, Reply};
 use crate::shared_pools::SharedPools;
-
-/// Settings of a receiver.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct ReceiverConfig {
-    /// Loss recovery, equal to the sender's, with every "auto" resolved.
-    pub recovery: RecoveryConfig,
-}
 
 /// The receiver of one flow.
 #[derive(Clone, Debug)]
@@ -22,12 +15,9 @@ pub struct Receiver<R = AnyRecoveryReceiver> {
 }
 
 impl Receiver {
-    /// Creates a receiver that expects `first_psn`.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &ReceiverConfig, first_psn: Psn) -> Self {
-        Self::with(AnyRecoveryReceiver::from(&config.recovery), first_psn)
+    /// Creates a receiver that expects `first_psn`, with the sender's loss recovery.
+    pub fn new(recovery: &RecoveryParams, first_psn: Psn) -> Self {
+        Self::with(AnyRecoveryReceiver::from(recovery), first_psn)
     }
 }
 
@@ -56,7 +46,7 @@ impl<R: RecoveryReceiver> Receiver<R> {
     /// the MSN in.
     ///
     /// `pools` is the state that all receivers of a NIC share, built by
-    /// [`Scheme::shared_pools`](crate::Scheme::shared_pools).
+    /// [`SchemeParams::shared_pools`](crate::SchemeParams::shared_pools).
     #[inline(always)]
     pub fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
         self.recovery.answer(cx, pools, data, marked, self.first_psn)

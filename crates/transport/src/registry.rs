@@ -1,15 +1,18 @@
 //! Registry of algorithms: one line per algorithm, with a doc comment that help texts show, too.
 //!
 //! `registry!` turns the line `"irn" => Irn(irn),` into a variant of the configuration enum (externally tagged:
-//! `[transport.recovery.irn]`), its name, a variant of each run-time enum with its constructor, and the arms of `impl
-//! Trait for Any..`: one predicted branch instead of a virtual call. The module must hold the type `Config` and one
-//! type per role, with `fn new(&Config) -> Self`. `own [Own own]` at the end adds the variant `Own` for algorithms of
-//! users' own, whose module `own` has types of these names, too.
+//! `[transport.recovery.irn]`), its name, a variant of the parameters that the configuration becomes once it is resolved,
+//! a variant of each run-time enum with its constructor, and the arms of `impl Trait for Any..`: one predicted branch
+//! instead of a virtual call. The module must hold the type `Config` and one type per role, with `fn new(&Params) ->
+//! Self`, where `Params` is the configuration's associated type. `own [Own own]` at the end adds the variant `Own` for
+//! algorithms of users' own, whose module `own` has types of these names, too.
 
 macro_rules! registry {
     (
         $(#[$config_doc:meta])*
         config $Config:ident: $Settings:ident $settings:tt
+        $(#[$params_doc:meta])*
+        params $Params:ident $(: $Asked:ident $asked:tt)?
         $(
             $(#[$any_doc:meta])*
             run $Any:ident: $Trait:ident $(<$Associated:ident = $Type:ty>)? = $Role:ident $methods:tt
@@ -17,14 +20,15 @@ macro_rules! registry {
         algorithms $algorithms:tt
         own $own:tt
     ) => {
-        registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $algorithms $own);
+        registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $Params $algorithms $own);
+        registry!(@params [$(#[$params_doc])*] $Params, $Config: $Settings $algorithms $own $($Asked $asked)?);
         $(
-            registry!(@run [$(#[$any_doc])*] $Config, $Any: $Trait [$($Associated = $Type)?] = $Role $methods
+            registry!(@run [$(#[$any_doc])*] $Params, $Any: $Trait [$($Associated = $Type)?] = $Role $methods
                 $algorithms $own);
         )+
     };
 
-    (@config [$($doc:tt)*] $Config:ident: $Settings:ident { $($methods:tt)* }
+    (@config [$($doc:tt)*] $Config:ident: $Settings:ident { $($methods:tt)* } $Params:ident
         { $( $(#[doc = $about:literal])+ $name:literal => $Variant:ident($module:ident), )+ }
         [$($Own:ident $own:ident)?]
     ) => {
@@ -93,13 +97,6 @@ macro_rules! registry {
                     Self::$Variant(config)
                 }
             }
-            /// Fails for another algorithm's settings.
-            impl<'a> TryFrom<&'a $Config> for &'a $module::Config {
-                type Error = ();
-                fn try_from(config: &'a $Config) -> Result<Self, ()> {
-                    if let $Config::$Variant(config) = config { Ok(config) } else { Err(()) }
-                }
-            }
         )+
         $(
             impl From<$own::Config> for $Config {
@@ -109,11 +106,55 @@ macro_rules! registry {
             }
         )?
         impl $Settings for $Config {
+            type Params = $Params;
+            fn params(&self) -> Result<$Params, SettingError> {
+                match self {
+                    $( Self::$Variant(config) => config.params().map($Params::$Variant), )+
+                    $( Self::$Own(config) => config.params().map($Params::$Own), )?
+                }
+            }
             registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
         }
     };
 
-    (@run [$($doc:tt)*] $Config:ident, $Any:ident: $Trait:ident [$($Associated:ident = $Type:ty)?] = $Role:ident
+    (@params [$($doc:tt)*] $Params:ident, $Config:ident: $Settings:ident
+        { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
+        [$($Own:ident $own:ident)?]
+        $($asked:tt)*
+    ) => {
+        $($doc)*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub enum $Params {
+            $( $(#[$about])* $Variant(<$module::Config as $Settings>::Params), )+
+            $(
+                /// An algorithm of a user's own.
+                $Own(<$own::Config as $Settings>::Params),
+            )?
+        }
+        $(
+            impl From<<$module::Config as $Settings>::Params> for $Params {
+                fn from(params: <$module::Config as $Settings>::Params) -> Self {
+                    Self::$Variant(params)
+                }
+            }
+            /// Fails for another algorithm's parameters.
+            impl<'a> TryFrom<&'a $Params> for &'a <$module::Config as $Settings>::Params {
+                type Error = ();
+                fn try_from(params: &'a $Params) -> Result<Self, ()> {
+                    if let $Params::$Variant(params) = params { Ok(params) } else { Err(()) }
+                }
+            }
+        )+
+        registry!(@asked $Params, [$($Variant)+ $($Own)?] $($asked)*);
+    };
+    (@asked $Params:ident, $variants:tt) => {};
+    (@asked $Params:ident, $variants:tt $Asked:ident { $($methods:tt)* }) => {
+        impl $Asked for $Params {
+            registry!(@methods $variants $($methods)*);
+        }
+    };
+
+    (@run [$($doc:tt)*] $Params:ident, $Any:ident: $Trait:ident [$($Associated:ident = $Type:ty)?] = $Role:ident
         { $($methods:tt)* }
         { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
         [$($Own:ident $own:ident)?]
@@ -129,11 +170,11 @@ macro_rules! registry {
                 $Own($own::$Role),
             )?
         }
-        impl From<&$Config> for $Any {
-            fn from(config: &$Config) -> Self {
-                match config {
-                    $( $Config::$Variant(config) => Self::$Variant($module::$Role::new(config)), )+
-                    $( $Config::$Own(config) => Self::$Own($own::$Role::new(config)), )?
+        impl From<&$Params> for $Any {
+            fn from(params: &$Params) -> Self {
+                match params {
+                    $( $Params::$Variant(params) => Self::$Variant($module::$Role::new(params)), )+
+                    $( $Params::$Own(params) => Self::$Own($own::$Role::new(params)), )?
                 }
             }
         }

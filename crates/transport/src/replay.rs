@@ -8,13 +8,13 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::fmt;
 
-use selvedge_units::{Instant, Psn, Seq, Setting};
+use selvedge_units::{Instant, Psn, Seq};
 use selvedge_wire::{AckKind, Data};
 
 use crate::receiver::Receiver;
 use crate::recovery::irn::context::{ReceiverContext, SenderContext};
 use crate::recovery::irn::hls::{Columns, Hls};
-use crate::recovery::irn::{Completion, Completions, IrnConfig, Recv};
+use crate::recovery::irn::{Completion, Completions, Recv};
 use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
@@ -106,11 +106,11 @@ impl IrnReceiverReplay {
 impl Responder {
     fn new(hardware: Hardware) -> Self {
         // The hardware's bitmap, not the sender's cap, limits the receiver.
-        let config = IrnConfig { bdp_cap: Setting::Value(hardware.bitmap), ..IrnConfig::default() };
+        let receiver = Recv::with_window(u64::from(hardware.bitmap), false);
         let first = if hardware.is_guarded { hardware.first } else { Psn::new(0) };
         Self {
             hardware: Hardware { first, ..hardware },
-            receiver: Receiver::with(Recv::new(&config), first),
+            receiver: Receiver::with(receiver, first),
             completions: Completions::default(),
             messages: 0,
         }

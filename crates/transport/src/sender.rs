@@ -5,40 +5,39 @@ use core::ops::Range;
 use selvedge_units::{Bytes, Instant, Psn, Rate, Seq};
 use selvedge_wire::{Ack, HoleNack, Holes, PathRecord};
 
-use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, Signal, Tuning};
-use crate::fabric::Fabric;
+use crate::congestion::{AnyCongestion, Congestion, CongestionConfig, CongestionParams, Signal, Tuning};
+use crate::fabric::{Fabric, SettingError};
 use crate::pacing::Pacing;
-use crate::receiver::ReceiverConfig;
-use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig, Scheme};
+use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig, RecoveryParams, Scheme};
 use crate::role::{Cx, HoldReason, Limits, Next, Segment};
 use crate::shared_pools::SharedPools;
 
-/// Settings of a sender.
+/// Parameters of a sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SenderConfig {
-    /// Loss recovery, every "auto" resolved.
-    pub recovery: RecoveryConfig,
-    /// Congestion control, every "auto" resolved.
-    pub congestion: CongestionConfig,
+pub struct SenderParams {
+    /// Loss recovery.
+    pub recovery: RecoveryParams,
+    /// Congestion control.
+    pub congestion: CongestionParams,
     /// Size of a full data packet on the wire: MTU, headers and gap. The unit of congestion windows.
     pub frame: Bytes,
 }
 
-impl SenderConfig {
-    /// Returns the settings of a sender on `fabric`, with every "auto" replaced by its value.
-    pub fn resolved(
+impl SenderParams {
+    /// Returns the parameters of a sender on `fabric`: every "auto" is replaced by its value.
+    ///
+    /// # Errors
+    /// When a setting cannot work.
+    pub fn resolve(
         recovery: impl Into<RecoveryConfig>,
         congestion: impl Into<CongestionConfig>,
         fabric: &Fabric,
-    ) -> Self {
+    ) -> Result<Self, SettingError> {
         let (mut recovery, mut congestion) = (recovery.into(), congestion.into());
         congestion.resolve(fabric);
         recovery.resolve(&Fabric { acks: congestion.needs().acks, ..*fabric });
-        Self { recovery, congestion, frame: fabric.frame + fabric.gap }
-    }
-    /// Returns the settings of the receiver.
-    pub const fn receiver(&self) -> ReceiverConfig {
-        ReceiverConfig { recovery: self.recovery }
+        let (recovery, congestion) = (recovery.params()?, congestion.params()?);
+        Ok(Self { recovery, congestion, frame: fabric.frame + fabric.gap })
     }
 }
 
@@ -58,16 +57,17 @@ pub struct SenderStats {
 /// ```
 /// use selvedge_transport::congestion::none::NoneConfig;
 /// use selvedge_transport::recovery::irn::IrnConfig;
-/// use selvedge_transport::{Cx, Fabric, Scheme, Segment, Sender, SenderConfig};
+/// use selvedge_transport::{Cx, Fabric, SchemeParams, Segment, Sender, SenderParams};
 /// use selvedge_units::{Instant, Psn, Seq};
 ///
-/// let config = SenderConfig::resolved(IrnConfig::default(), NoneConfig::default(), &Fabric::IRN_PAPER);
-/// let mut sender = Sender::new(&config, Psn::new(0));
-/// let mut pools = config.recovery.shared_pools();
+/// let params = SenderParams::resolve(IrnConfig::default(), NoneConfig::default(), &Fabric::IRN_PAPER)?;
+/// let mut sender = Sender::new(&params, Psn::new(0));
+/// let mut pools = params.recovery.shared_pools();
 /// sender.supply(1);
-/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| config.frame);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| params.frame);
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
-/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| config.frame), None);
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| params.frame), None);
+/// # Ok::<(), selvedge_transport::SettingError>(())
 /// ```
 ///
 /// Fields that every flow uses come first; congestion control, which many flows do not have, comes last.
@@ -91,10 +91,10 @@ pub struct Sender<R = AnyRecovery, C = AnyCongestion> {
 impl Sender {
     /// Returns how many bytes from the beginning of a sender the handling of packets touches; for drivers that prefetch
     /// them.
-    pub fn busy_bytes(config: &SenderConfig) -> usize {
-        match config.congestion {
+    pub fn busy_bytes(params: &SenderParams) -> usize {
+        match params.congestion {
             // Only the tag of congestion control is read.
-            CongestionConfig::None(_) => core::mem::offset_of!(Self, congestion) + 1,
+            CongestionParams::None(_) => core::mem::offset_of!(Self, congestion) + 1,
             _ => size_of::<Self>(),
         }
     }
@@ -102,16 +102,16 @@ impl Sender {
     /// Creates a sender whose first packet will carry `first_psn`.
     ///
     /// # Panics
-    /// When a setting still says "auto", or a frame exceeds 4 GB.
-    pub fn new(config: &SenderConfig, first_psn: Psn) -> Self {
-        let recovery = AnyRecovery::from(&config.recovery);
-        let congestion = AnyCongestion::from(&config.congestion);
-        Self::with(recovery, congestion, config.frame, first_psn)
+    /// When a frame exceeds 4 GB.
+    pub fn new(params: &SenderParams, first_psn: Psn) -> Self {
+        let recovery = AnyRecovery::from(&params.recovery);
+        let congestion = AnyCongestion::from(&params.congestion);
+        Self::with(recovery, congestion, params.frame, first_psn)
     }
 }
 
 impl<R: Recovery, C: Congestion> Sender<R, C> {
-    /// Creates a sender around `recovery` and `congestion`; see [`SenderConfig`] and [`Sender::new`].
+    /// Creates a sender around `recovery` and `congestion`; see [`SenderParams`] and [`Sender::new`].
     ///
     /// # Panics
     /// When a frame exceeds 4 GB.
@@ -452,13 +452,14 @@ mod tests {
     }
 
     fn irn() -> irn::Send {
-        irn::Send::new(&IrnConfig {
+        let config = IrnConfig {
             timeouts: Timeouts::On,
             rto_low: Setting::Value(Duration::from_us(100)),
             rto_high: Setting::Value(Duration::from_us(320)),
             bdp_cap: Setting::Value(10),
             ..IrnConfig::default()
-        })
+        };
+        irn::Send::new(&config.params().expect("valid settings"))
     }
 
     fn ack(kind: AckKind, expected: u32, sack: u32, ecn_echo: bool) -> Ack {

@@ -35,6 +35,10 @@ impl SharedPools {
         }
     }
 
+    /// Returns whether there is no memory.
+    pub fn is_none(&self) -> bool {
+        self.receiving.blocks() == 0
+    }
     /// Returns how often a connection's state has left the chip to make room for another one's.
     pub fn swaps(&self) -> u64 {
         self.receivers.swaps() + self.senders.swaps()

@@ -6,8 +6,8 @@ mod support;
 use proptest::prelude::*;
 use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
-use selvedge_transport::recovery::irn::{self, IrnConfig, PartialAcks, Timeouts};
-use selvedge_transport::recovery::{ParsedAck, Recovery, RecoveryReceiver};
+use selvedge_transport::recovery::irn::{self, IrnConfig, IrnParams, PartialAcks, Timeouts};
+use selvedge_transport::recovery::{ParsedAck, Recovery, RecoveryReceiver, Scheme};
 use selvedge_transport::{Cx, DataVerdict, Next, Segment, SharedPools};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
@@ -36,9 +36,10 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn irn(cap: u32, nack_threshold: u32, partial_acks: PartialAcks) -> IrnConfig {
+fn irn(cap: u32, nack_threshold: u32, partial_acks: PartialAcks) -> IrnParams {
     let bdp_cap = Setting::Value(cap);
-    IrnConfig { timeouts: Timeouts::Off, bdp_cap, nack_threshold, partial_acks, ..IrnConfig::default() }
+    let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap, nack_threshold, partial_acks, ..IrnConfig::default() };
+    irn.params().expect("valid settings")
 }
 
 proptest! {
@@ -118,7 +119,7 @@ proptest! {
             ..GoBackNConfig::default()
         };
         let mut irn = (irn::Recv::new(&irn(window, 1, PartialAcks::Auto)), model::Receiver::irn(window.into()));
-        let mut go_back_n = (go_back_n::Recv::new(&nacks_all), model::Receiver::go_back_n());
+        let mut go_back_n = (go_back_n::Recv::new(&nacks_all.params().expect("valid settings")), model::Receiver::go_back_n());
         let mut cx = Cx::at(Instant::ZERO);
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));

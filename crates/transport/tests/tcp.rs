@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use selvedge_testkit::{Fate, Impairment, Odds, TcpOutcome, TcpPair, TcpTransfer};
 use selvedge_transport::Fabric;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_transport::tcp::{Ecn, LossDetection, TcpConfig};
+use selvedge_transport::tcp::{Ecn, LossDetection, Params, TcpConfig};
 use selvedge_units::{Bytes, Chance, Duration, Instant, Setting, TcpSeq};
 
 #[allow(dead_code, reason = "the other engines have their own tests")]
@@ -15,16 +15,15 @@ const FABRIC: Fabric = Fabric { frame: Bytes::new(1024 + 70), ..Fabric::IRN_PAPE
 /// Size of a segment. Segments are small because the model counts octets.
 const MSS: u64 = 64;
 
-fn resolved(mut config: TcpConfig) -> TcpConfig {
+fn resolved(mut config: TcpConfig) -> Params {
     config.mss = Setting::Value(Bytes::new(MSS));
     config.resolve(&FABRIC, Bytes::new(MSS));
-    config.check().expect("valid settings");
-    config
+    config.params().expect("valid settings")
 }
 
 fn transfer(config: TcpConfig, octets: u64) -> TcpTransfer {
     TcpTransfer {
-        config: resolved(config),
+        params: resolved(config),
         octets,
         initial: [TcpSeq::new(0), TcpSeq::new(u32::MAX)],
         delay: Duration::from_us(12),
@@ -202,5 +201,5 @@ fn more_than_four_gigabytes_wrap_without_notice() {
     config.mss = Setting::Value(Bytes::new(9_000));
     config.receive_buffer = Setting::Value(Bytes::new(1 << 22));
     config.resolve(&FABRIC, Bytes::new(9_000));
-    support::stream(&config, 9 << 30);
+    support::stream(&config.params().expect("valid settings"), 9 << 30);
 }

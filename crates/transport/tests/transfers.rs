@@ -7,7 +7,7 @@ use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{IrnConfig, Mode};
 use selvedge_transport::recovery::melo::{MeloConfig, Resend};
-use selvedge_transport::{CongestionConfig, Fabric, RecoveryConfig, Scheme, SenderConfig};
+use selvedge_transport::{Fabric, RecoveryConfig, Scheme, SenderParams};
 use selvedge_units::{Chance, Duration, Psn, Setting};
 
 /// Returns every recovery scheme with its main variants, resolved for a lossy fabric.
@@ -36,14 +36,13 @@ fn recoveries() -> Vec<RecoveryConfig> {
     ];
     for recovery in &mut all {
         recovery.resolve(&Fabric::IRN_PAPER);
-        recovery.check().expect("valid settings");
     }
     all
 }
 
 fn transfer(recovery: RecoveryConfig, packets: u64) -> Transfer {
-    let congestion = CongestionConfig::None(NoneConfig {});
-    Transfer::of_packets(packets, SenderConfig { recovery, congestion, frame: Transfer::FRAME })
+    let recovery = recovery.params().expect("valid settings");
+    Transfer::of_packets(packets, SenderParams { recovery, congestion: NoneConfig {}.into(), frame: Transfer::FRAME })
 }
 
 #[test]

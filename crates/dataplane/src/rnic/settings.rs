@@ -7,7 +7,7 @@ use selvedge_nic::verbs::QpOptions;
 use selvedge_transport::path::PathConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, RtoRestart, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{Fabric, RecoveryConfig, RecoveryParams, Scheme};
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use super::port;
@@ -87,9 +87,10 @@ const SHARE: usize = 4;
 ///
 /// # Errors
 /// Returns a text that says what would be valid.
-pub fn recovery() -> Result<RecoveryConfig, String> {
+pub fn recovery() -> Result<RecoveryParams, String> {
     let chosen = chosen();
-    by_name(&chosen).ok_or_else(|| format!("{RECOVERY}={chosen}: irn, {PAPER}, melo and go-back-n are known"))
+    let unknown = || format!("{RECOVERY}={chosen}: irn, {PAPER}, melo and go-back-n are known");
+    by_name(&chosen).ok_or_else(unknown)?.params().map_err(|error| error.to_string())
 }
 
 fn chosen() -> String {

@@ -3,7 +3,7 @@
 use std::io;
 
 use selvedge_nic::verbs::{Completion, CqId, Payload, QpChange, QpState, Rnic, Transmit};
-use selvedge_transport::{Cx, Scheme};
+use selvedge_transport::{Cx, SchemeParams};
 use selvedge_units::{Duration, Instant, QpNumber};
 
 use super::arrival::Arrival;
@@ -61,7 +61,7 @@ impl State {
         let mut connections = Connections::new(u64::from(entropy()?), network.slot(), entropy()?);
         // An invalid setting is reported when a queue pair is created.
         let recovery = settings::recovery().ok().filter(|_| !network.is_standard());
-        connections.manager.prefer(recovery.as_ref().and_then(Scheme::wire_id));
+        connections.manager.prefer(recovery.as_ref().and_then(SchemeParams::wire_id));
         Ok(Self {
             rnic,
             owners: Owners::default(),
@@ -226,7 +226,8 @@ pub(super) mod tests {
     use selvedge_nic::verbs::{
         Access, Attached, Capacities, Data, Handshake, Operation, PdId, QpInit, QpOptions, Route, SendRequest, Service,
     };
-    use selvedge_transport::CongestionConfig;
+    use selvedge_transport::FeedbackConfig;
+    use selvedge_transport::congestion::none::NoneConfig;
     use selvedge_units::{Bytes, Psn};
 
     use super::super::settings;
@@ -250,7 +251,8 @@ pub(super) mod tests {
             capacities: Capacities { send_requests: 4, inline: 16, ..Capacities::default() },
             all_signaled: true,
             recovery: settings::recovery().expect("a valid setting"),
-            congestion: CongestionConfig::None(Default::default()),
+            congestion: NoneConfig {}.into(),
+            feedback: FeedbackConfig::default(),
             overhead: Bytes::ZERO,
             window: settings::WINDOW,
             ack_every: settings::ACK_EVERY,

@@ -9,7 +9,8 @@ use selvedge_nic::verbs::{
     Access, Capacities, Completion, CompletionKind, CqId, Data, Handshake, Operation, QpInit, QpOptions,
     ReceiveRequest, Region, Remote, Route, SendRequest, Service, Sge, Stats, Status,
 };
-use selvedge_transport::CongestionConfig;
+use selvedge_transport::congestion::none::NoneConfig;
+use selvedge_transport::{FeedbackConfig, Scheme};
 use selvedge_units::{Bytes, Instant, Psn, QpNumber};
 
 use super::{Address, Done, Message, MessageKind, Terms};
@@ -83,8 +84,9 @@ impl Peer {
                 inline: 0,
             },
             all_signaled: true,
-            recovery: terms.recovery,
-            congestion: CongestionConfig::None(Default::default()),
+            recovery: terms.recovery.params().map_err(io::Error::other)?,
+            congestion: NoneConfig {}.into(),
+            feedback: FeedbackConfig::default(),
             overhead: Bytes::ZERO,
             window: terms.window,
             ack_every: 1,

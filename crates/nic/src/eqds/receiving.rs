@@ -502,7 +502,7 @@ mod tests {
         };
         let mut config = EqdsConfig::default();
         config.resolve(&fabric, frame, true, false);
-        config.params(frame, Bytes::ZERO)
+        config.params(frame, Bytes::ZERO).expect("valid settings")
     }
 
     #[test]

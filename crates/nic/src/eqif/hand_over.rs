@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
 use selvedge_transport::endpoint::{Context, NicStats};
-use selvedge_transport::eqds::eqif::{BackPressure, EqifParams, Offer, Offered, RdmaEqif};
-use selvedge_units::{Bytes, Duration, Instant, QpNumber, Setting};
+use selvedge_transport::eqds::eqif::{EqifParams, Offer, Offered, Pressure, RdmaEqifParams};
+use selvedge_units::{Bytes, Duration, Instant, QpNumber};
 use selvedge_wire::{Ecn, Packet, Repr};
 
 use super::{EqifSet, OF_RDMA, OF_TCP, UNARMED};
@@ -193,7 +193,7 @@ impl Nic {
         while self.engine_may_go(cx, params, rdma.delay) {
             let Some(packet) = self.poll_engine(cx, params) else { continue };
             let Some(eqifs) = &mut self.eqifs else { return };
-            if let Setting::Value(rate) = rdma.engine_rate {
+            if let Some(rate) = rdma.engine_rate {
                 eqifs.engine.free_at = cx.now + rate.time_for(Bytes::new((packet.frame + params.frames.gap).into()));
             }
             let carrier = eqifs.carrier_to(packet.dst, OF_RDMA, packet.entropy);
@@ -308,13 +308,20 @@ impl Nic {
     }
 
     /// Notes that a packet of the engine waits: its queue pair may be sent a CNP.
-    fn press_back(&mut self, cx: &mut Cx<'_>, params: &NicParams, rdma: &RdmaEqif, carrier: u32, packet: &Packet) {
+    fn press_back(
+        &mut self,
+        cx: &mut Cx<'_>,
+        params: &NicParams,
+        rdma: &RdmaEqifParams,
+        carrier: u32,
+        packet: &Packet,
+    ) {
         let Some(EqifSet { outbound, backlog, engine, stats, .. }) = self.eqifs.as_deref_mut() else { return };
         let state = &mut outbound[carrier as usize];
         let waiting = state.queue.bytes();
-        backlog.note_length(&mut state.pressure, &rdma.back_pressure, waiting);
-        let BackPressure::Cnp(cnp) = &rdma.back_pressure else { return };
-        if !matches!(packet.repr, Repr::Data(_)) || !state.pressure.asks_for_cnp(&rdma.back_pressure, waiting) {
+        backlog.note_length(&mut state.pressure, &rdma.pressure, waiting);
+        let Pressure::Cnp(cnp) = &rdma.pressure else { return };
+        if !matches!(packet.repr, Repr::Data(_)) || !state.pressure.asks_for_cnp(&rdma.pressure, waiting) {
             return;
         }
         let is_of_verbs = packet.slot == REQUESTS;

@@ -203,7 +203,7 @@ impl Nic {
             return;
         };
         let state = &mut outbound[carrier as usize];
-        if backlog.note_length(&mut state.pressure, &rdma.back_pressure, state.queue.bytes()) {
+        if backlog.note_length(&mut state.pressure, &rdma.pressure, state.queue.bytes()) {
             self.run_engine(cx, params, eqif);
         }
     }

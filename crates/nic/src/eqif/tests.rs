@@ -48,15 +48,15 @@ fn speaking_with(
     change(&mut eqds);
     let frame = MTU + Bytes::new(70) + eqds.encapsulation();
     eqds.resolve(&fabric, frame, true, false);
-    eqds.check(frame).expect("valid settings");
-    let own: EqdsParams = eqds.params(frame, Bytes::new(20));
+    let own: EqdsParams = eqds.params(frame, Bytes::new(20)).expect("valid settings");
     let mut speaks = TcpConfig::default();
     speaks.resolve(&fabric, MTU);
+    let speaks = speaks.params().expect("valid settings");
     let mut roce = GoBackNConfig { rto: Setting::Value(Duration::from_ms(5)), ..GoBackNConfig::default() };
     roce.resolve(&fabric);
     NicParams {
         beside: Some(TcpParams { config: speaks, ack_class: 0 }),
-        eqif: eqds.eqif_params(&own, native.is_some()),
+        eqif: eqds.eqif_params(&own, native.is_some()).expect("valid settings"),
         eqds: Some(own),
         flows: if native.is_some() { FlowParams::Eqds } else { queue_pairs(roce.into()) },
         ..params(1)

@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use selvedge_prefetch::PrefetchRange;
 use selvedge_telemetry::Reordering;
 use selvedge_transport::endpoint::{
-    AnyEndpoint, Context, Endpoint, EndpointConfig, Frames, Message, NicStats, Port, Received, Standing,
+    AnyEndpoint, Context, Endpoint, EndpointParams, Frames, Message, NicStats, Port, Received, Standing,
 };
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
@@ -67,7 +67,7 @@ pub enum FlowParams {
     /// Native messages in EQDS tunnels, which [`NicParams::eqds`] configures.
     Eqds,
     /// A transport of messages, every "auto" resolved.
-    Messages(EndpointConfig),
+    Messages(EndpointParams),
 }
 
 impl NicParams {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_transport::{CongestionParams, Cx, FeedbackConfig, RecoveryParams};
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber};
 
 use selvedge_wire::verbs::Headers;
@@ -17,10 +17,12 @@ use crate::verbs::{
 /// Parameters common to all queue pairs of applications.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VerbsParams {
-    /// Loss recovery, resolved. Go-back-N is that of the standard.
-    pub recovery: RecoveryConfig,
-    /// Congestion control, resolved. HPCC's telemetry is not available here.
-    pub congestion: CongestionConfig,
+    /// Loss recovery. Go-back-N is that of the standard.
+    pub recovery: RecoveryParams,
+    /// Congestion control. HPCC's telemetry is not available here.
+    pub congestion: CongestionParams,
+    /// Notifications for congestion control.
+    pub feedback: FeedbackConfig,
     /// Bytes around the payload of a packet on the wire, inter-packet gap included.
     pub overhead: Bytes,
     /// Maximum number of packets in flight with go-back-N, 1 to 2^22.
@@ -105,6 +107,7 @@ impl Nic {
             all_signaled: true,
             recovery: params.recovery,
             congestion: params.congestion,
+            feedback: params.feedback,
             overhead: params.overhead,
             window: params.window,
             ack_every: 1,

@@ -4,8 +4,9 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_transport::{Cx, FeedbackConfig, Scheme};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::{Packet, Repr};
@@ -27,14 +28,15 @@ const CONNECTION: ConnectionParams = ConnectionParams {
 fn speaking() -> NicParams {
     let irn = IrnConfig {
         timeouts: Timeouts::On,
+        rto_low: Setting::Off,
         rto_high: Setting::Value(Duration::from_us(100)),
         bdp_cap: Setting::Value(16),
         ..IrnConfig::default()
     };
-    let congestion = CongestionConfig::None(Default::default());
     let verbs = VerbsParams {
-        recovery: RecoveryConfig::from(irn),
-        congestion,
+        recovery: irn.params().expect("valid settings").into(),
+        congestion: NoneConfig {}.into(),
+        feedback: FeedbackConfig::default(),
         overhead: Bytes::new(90),
         window: 16,
         class: 0,

@@ -1,6 +1,6 @@
 //! Attributes of a queue pair: those set at creation and those that can change.
 
-use selvedge_transport::{CongestionConfig, RecoveryConfig};
+use selvedge_transport::{CongestionParams, FeedbackConfig, RecoveryParams};
 use selvedge_units::{Bytes, Duration, Psn, QpNumber};
 use selvedge_wire::Bth;
 
@@ -53,11 +53,14 @@ pub struct QpInit {
     pub capacities: Capacities,
     /// Whether every send request generates a completion.
     pub all_signaled: bool,
-    /// Loss recovery between two Selvedge NICs, resolved; towards standard peers it is go-back-N.
-    pub recovery: RecoveryConfig,
-    /// Congestion control of requests and, between two Selvedge NICs, of responses, resolved. Towards a standard peer,
-    /// congestion is signalled by notification packets and losses, and responses are not controlled.
-    pub congestion: CongestionConfig,
+    /// Loss recovery between two Selvedge NICs; towards standard peers it is go-back-N.
+    pub recovery: RecoveryParams,
+    /// Congestion control of requests and, between two Selvedge NICs, of responses. Towards a standard peer, congestion
+    /// is signalled by notification packets and losses, and responses are not controlled.
+    pub congestion: CongestionParams,
+    /// Notifications for the other end's congestion control, which is the same; all other feedback is in
+    /// acknowledgements.
+    pub feedback: FeedbackConfig,
     /// Bytes around the payload of a packet on the wire, inter-packet gap included: congestion control counts them.
     pub overhead: Bytes,
     /// Maximum number of packets in flight towards standard peers: as many as their socket buffers or queues are sure

@@ -3,7 +3,7 @@
 //!
 //! A notification names a queue pair, not a packet: the queue pair's requests and responses slow down alike.
 
-use selvedge_transport::{Feedback, FeedbackConfig, Needs, Tuning};
+use selvedge_transport::{Feedback, FeedbackConfig, Needs};
 use selvedge_units::{Bytes, Duration, Instant, Psn};
 use selvedge_wire::verbs::Headers;
 use selvedge_wire::verbs::opcode::operation as op;
@@ -28,9 +28,7 @@ pub(super) struct Notification {
 
 impl Notification {
     pub(super) fn new(terms: &Terms) -> Self {
-        // Both ends of a connection have the same congestion control; all other feedback is in acknowledgements.
-        let config = FeedbackConfig::new(&terms.init.congestion.needs(), true);
-        Self { config, point: Feedback::default(), is_due: false }
+        Self { config: terms.init.feedback, point: Feedback::default(), is_due: false }
     }
     /// Handles a received packet of a queue pair; `has_path`: the path has its own congestion control.
     pub(super) fn on_arrival(&mut self, now: Instant, terms: &Terms, arrival: &Arrival<'_>, has_path: bool) {

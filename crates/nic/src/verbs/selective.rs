@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Receiver, RecoveryConfig, Scheme, Segment, Sender, WIDEST_WINDOW};
-use selvedge_units::{Duration, Instant, Psn, Setting};
+use selvedge_transport::{Cx, Receiver, RecoveryParams, SchemeParams, Segment, Sender, WIDEST_WINDOW};
+use selvedge_units::{Duration, Instant, Psn};
 use selvedge_wire::verbs::{Headers, Ours};
 use selvedge_wire::{Ack, AckKind, Extension, Holes, Syndrome, Waited};
 
@@ -16,14 +16,14 @@ use super::transmit::Transmit;
 const FARTHEST: u32 = 4_096;
 
 /// Returns how far ahead of the expected packet a packet may be.
-pub(super) fn reach(recovery: &RecoveryConfig) -> u32 {
-    if let Setting::Value(cap) = recovery.bdp_cap() { cap.max(FARTHEST) } else { WIDEST_WINDOW as u32 }
+pub(super) fn reach(recovery: &RecoveryParams) -> u32 {
+    recovery.bdp_cap().map_or(WIDEST_WINDOW as u32, |cap| cap.max(FARTHEST))
 }
 
-/// Returns `recovery` with settings for a receiver, which accepts as many packets in flight as the other side's cap
+/// Returns `recovery` for a receiver, which accepts as many packets in flight as the other side's cap
 /// permits.
-pub(super) fn widest(mut recovery: RecoveryConfig) -> RecoveryConfig {
-    recovery.set_receivers_cap(Setting::Value(reach(&recovery)));
+pub(super) fn widest(mut recovery: RecoveryParams) -> RecoveryParams {
+    recovery.set_receivers_cap(Some(reach(&recovery)));
     recovery
 }
 
@@ -31,7 +31,7 @@ pub(super) fn widest(mut recovery: RecoveryConfig) -> RecoveryConfig {
 pub(super) fn asks(terms: &Terms, sender: &Sender, segment: Segment) -> bool {
     /// Minimum acknowledgements per full window, so that the sender does not run dry between them.
     const LEAST: u32 = 4;
-    let most = if let Setting::Value(window) = terms.init.recovery.bdp_cap() { window / LEAST } else { u32::MAX };
+    let most = terms.init.recovery.bdp_cap().map_or(u32::MAX, |window| window / LEAST);
     let every = terms.init.ack_every.min(most).max(1);
     // The index wraps around: once in 2^32 packets an acknowledgement is requested too early.
     let number = segment.seq.index() as u32;

@@ -72,8 +72,6 @@ pub(super) struct Shared {
     pub(super) paths: Paths,
     /// Number of completions so far.
     pub(super) completed: u64,
-    /// Whether the sizes of the on-chip pools are set.
-    pub(super) has_pools: bool,
 }
 
 impl Shared {

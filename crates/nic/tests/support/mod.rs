@@ -4,9 +4,10 @@ use std::net::Ipv6Addr;
 
 use selvedge_nic::cm::{CmEvent, ConnectionManager, Offer};
 use selvedge_nic::verbs::*;
+use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
-use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_transport::{Cx, Fabric, FeedbackConfig, RecoveryConfig, RecoveryParams, Scheme};
 use selvedge_units::{Bytes, Duration, Instant, Psn, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 
@@ -100,14 +101,18 @@ struct Victim {
     route: Route,
 }
 
-fn recoveries() -> [RecoveryConfig; 2] {
+fn recoveries() -> [RecoveryParams; 2] {
     let irn = IrnConfig {
         timeouts: Timeouts::On,
+        rto_low: Setting::Off,
         rto_high: Setting::Value(Duration::from_us(320)),
         bdp_cap: Setting::Value(16),
         ..IrnConfig::default()
     };
-    [RecoveryConfig::GoBackN(GoBackNConfig::default()), RecoveryConfig::Irn(irn)]
+    [GoBackNConfig::default().into(), irn.into()].map(|mut recovery: RecoveryConfig| {
+        recovery.resolve(&Fabric::IRN_PAPER);
+        recovery.params().expect("valid settings")
+    })
 }
 
 impl Victim {
@@ -145,7 +150,8 @@ impl Victim {
                 capacities,
                 all_signaled: true,
                 recovery,
-                congestion: CongestionConfig::None(Default::default()),
+                congestion: NoneConfig {}.into(),
+                feedback: FeedbackConfig::default(),
                 overhead: Bytes::ZERO,
                 window: 8,
                 ack_every: 2,

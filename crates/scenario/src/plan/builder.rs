@@ -267,10 +267,7 @@ impl Resolved {
             findings.extend(found.map_err(|finding| in_words_of_links(finding, &variant.scenario, network))?);
         }
         for of_path in &transports.paths.distinct {
-            of_path.check_engines().map_err(|(engine, error)| Finding {
-                key: format!("transport.{engine}.{}", error.key),
-                message: error.message,
-            })?;
+            of_path.check_engines().map_err(|error| Finding::new(&error.key, error.message))?;
         }
         scenario.transport = in_common(transport, &transports);
         Ok(Self { scenario, transport, transports, findings })

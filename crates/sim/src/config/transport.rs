@@ -6,16 +6,17 @@ use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::eqds::{EqdsConfig, EqdsParams};
 use selvedge_transport::tcp::{Ecn, TcpConfig};
 use selvedge_transport::{
-    CongestionConfig, Fabric, FeedbackConfig, Needs, ReceiverConfig, RecoveryConfig, Scheme, SenderConfig,
-    SettingError, Tuning,
+    CongestionConfig, CongestionParams, Fabric, FeedbackConfig, Needs, RecoveryConfig, RecoveryParams, Scheme,
+    SchemeParams, SenderParams, SettingError, Tuning,
 };
-use selvedge_units::{Bytes, Duration, Setting};
+use selvedge_units::{Bytes, Duration};
 use selvedge_wire::Header;
 use selvedge_wire::verbs::Headers;
 use serde::{Deserialize, Serialize};
 
 use super::NicConfig;
 use super::table::TransportTable;
+use crate::error::ConfigError;
 
 /// Engines at both ends of every flow.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -316,17 +317,15 @@ impl TransportConfig {
     /// Checks the resolved settings of the engines.
     ///
     /// # Errors
-    /// The first setting that cannot work, with its key within `transport`.
-    pub fn check_engines(&self) -> Result<(), (String, SettingError)> {
+    /// The first setting that cannot work, with its key in a scenario.
+    pub fn check_engines(&self) -> Result<(), ConfigError> {
         if let Some(tcp) = self.tcp() {
-            return tcp.check().map_err(|error| ("tcp".to_owned(), error));
+            return tcp.check().map_err(|error| wrong("tcp", error));
         }
         if let Some(messages) = self.messages() {
-            return messages.check().map_err(|error| (messages.name().to_owned(), error));
+            return messages.check().map_err(|error| wrong(messages.name(), error));
         }
-        let Some(RdmaConfig { recovery, congestion }) = self.rdma() else { return Ok(()) };
-        recovery.check().map_err(|error| (format!("recovery.{}", recovery.name()), error))?;
-        congestion.check().map_err(|error| (format!("congestion.{}", congestion.name()), error))
+        self.rdma().map_or(Ok(()), |rdma| rdma.engines().map(drop))
     }
     /// Returns the fabric as a stack sees it.
     ///
@@ -371,6 +370,10 @@ impl TransportConfig {
     pub(crate) fn needs_telemetry(&self) -> bool {
         self.congestion().is_some_and(|congestion| congestion.needs().telemetry)
     }
+    /// Returns whether the hashes of packets identify paths rather than flows.
+    pub(crate) fn chooses_ways(&self) -> bool {
+        self.tunnels().is_some() || self.messages().is_some_and(EndpointSettings::chooses_paths)
+    }
     /// Returns whether receivers want the headers of packets that switches have trimmed
     /// ([`BufferConfig::Trimming`](super::BufferConfig::Trimming)). If so, such packets reach
     /// [`selvedge_nic::Nic::handle_packet`] with [`Packet::is_trimmed`](selvedge_wire::Packet::is_trimmed) set; if not,
@@ -388,25 +391,37 @@ impl TransportConfig {
     pub fn priorities(&self) -> u8 {
         self.messages().map_or(0, EndpointSettings::priorities)
     }
-    /// Returns the parameters of tunnels and of EQIFs.
-    pub(crate) fn tunnel_params(&self, nic: &NicConfig) -> (Option<EqdsParams>, Option<EqifParams>) {
-        let (Some(eqds), Some(frame)) = (self.tunnels(), self.tunnel_frame(nic)) else { return (None, None) };
-        let own = eqds.params(frame, nic.gap);
-        (Some(own), eqds.eqif_params(&own, self.native().is_some()))
+    /// Returns the parameters of tunnels and of EQIFs; every "auto" is resolved.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, with its key in a scenario.
+    pub(crate) fn tunnel_params(
+        &self,
+        nic: &NicConfig,
+    ) -> Result<(Option<EqdsParams>, Option<EqifParams>), ConfigError> {
+        let (Some(eqds), Some(frame)) = (self.tunnels(), self.tunnel_frame(nic)) else { return Ok((None, None)) };
+        let wrong = |error| wrong("eqds", error);
+        let own = eqds.params(frame, nic.gap).map_err(wrong)?;
+        Ok((Some(own), eqds.eqif_params(&own, self.native().is_some()).map_err(wrong)?))
     }
-    /// Returns the parameters of flows.
-    pub(crate) fn flows(&self, nic: &NicConfig, ack_class: u8) -> FlowParams {
-        match self {
+    /// Returns the parameters of flows; every "auto" is resolved.
+    ///
+    /// # Errors
+    /// Those of [`TransportConfig::check_engines`].
+    pub(crate) fn flows(&self, nic: &NicConfig, ack_class: u8) -> Result<FlowParams, ConfigError> {
+        Ok(match self {
             Self::Rdma(rdma) | Self::Tunnelled(TunnelledConfig { stack: Stack::Rdma(rdma), .. }) => {
                 let framing = nic.framing(self);
-                FlowParams::Rdma(rdma.params(framing.mtu + framing.overhead))
+                FlowParams::Rdma(rdma.params(framing.mtu + framing.overhead)?)
             }
             Self::Tcp(tcp) | Self::Tunnelled(TunnelledConfig { stack: Stack::Tcp(tcp), .. }) => {
-                FlowParams::Tcp(TcpParams { config: *tcp, ack_class })
+                FlowParams::Tcp(TcpParams { config: tcp.params().map_err(|error| wrong("tcp", error))?, ack_class })
             }
-            Self::Messages(messages) => FlowParams::Messages(*messages),
+            Self::Messages(messages) => {
+                FlowParams::Messages(messages.params().map_err(|error| wrong(messages.name(), error))?)
+            }
             Self::Eqds(_) => FlowParams::Eqds,
-        }
+        })
     }
     /// Returns whether receivers report arrivals to senders outside the fabric.
     pub(crate) fn reports_freely(&self) -> bool {
@@ -414,20 +429,30 @@ impl TransportConfig {
     }
 }
 
+/// Returns the error of a setting of `engine`, with its key in a scenario.
+fn wrong(engine: &str, error: SettingError) -> ConfigError {
+    ConfigError::new(&format!("transport.{engine}.{}", error.key), error.message)
+}
+
 impl RdmaConfig {
+    /// Returns the parameters of both engines; every "auto" is resolved.
+    pub(super) fn engines(&self) -> Result<(RecoveryParams, CongestionParams), ConfigError> {
+        let Self { recovery, congestion } = self;
+        Ok((
+            recovery.params().map_err(|error| wrong(&format!("recovery.{}", recovery.name()), error))?,
+            congestion.params().map_err(|error| wrong(&format!("congestion.{}", congestion.name()), error))?,
+        ))
+    }
     /// Returns the parameters of queue pairs whose full packets occupy `frame` bytes on the wire; every "auto" is
     /// resolved.
     ///
     /// The receiver is without a BDP cap: the sender may have a faster link, and so a larger cap, and packets beyond a
     /// receiver's reach are dropped unanswered.
-    fn params(&self, frame: Bytes) -> RdmaParams {
-        let mut recovery = self.recovery;
-        recovery.set_receivers_cap(Setting::Off);
-        RdmaParams {
-            sender: SenderConfig { recovery: self.recovery, congestion: self.congestion, frame },
-            receiver: ReceiverConfig { recovery },
-            feedback: self.feedback(),
-        }
+    fn params(&self, frame: Bytes) -> Result<RdmaParams, ConfigError> {
+        let (recovery, congestion) = self.engines()?;
+        let mut receiver = recovery;
+        receiver.set_receivers_cap(None);
+        Ok(RdmaParams { sender: SenderParams { recovery, congestion, frame }, receiver, feedback: self.feedback() })
     }
     fn feedback(&self) -> FeedbackConfig {
         FeedbackConfig::new(&self.congestion.needs(), self.recovery.acknowledges())

@@ -2,7 +2,7 @@
 
 use selvedge_nic::verbs::QpOptions;
 use selvedge_nic::{ConnectionParams, VerbsParams};
-use selvedge_transport::{CongestionConfig, RecoveryConfig, Scheme, Tuning, WIDEST_WINDOW};
+use selvedge_transport::{CongestionConfig, FeedbackConfig, RecoveryConfig, Scheme, Tuning, WIDEST_WINDOW};
 use selvedge_units::{Duration, Rate, Setting};
 
 use super::{NicConfig, RdmaConfig, TransportConfig};
@@ -20,7 +20,7 @@ impl TransportConfig {
     /// A transport without queue pairs, with a congestion control that queue pairs of applications cannot have, or an
     /// MTU that InfiniBand does not define. The key is that of a scenario.
     pub fn verbs(&self, nic: &NicConfig, class: u8) -> Result<VerbsParams, ConfigError> {
-        let Some(RdmaConfig { recovery, congestion }) = self.rdma() else {
+        let Some(rdma @ RdmaConfig { recovery, congestion }) = self.rdma() else {
             let message = format!(
                 "applications that use verbs need queue pairs, and {} has none: give series as \"irn\", \"melo\", \"roce\", \"roce+pfc\" or \"roce+dcqcn+eqds\", or leave [workload.verbs] out",
                 self.recovery_name()
@@ -37,11 +37,13 @@ impl TransportConfig {
             );
             return Err(ConfigError::new("nic.mtu", message));
         }
-        let capped = recovery.wire_id().is_none().then(|| recovery.bdp_cap().resolve(|| None));
+        let capped = recovery.wire_id().is_none().then(|| recovery.bdp_cap());
         let window = capped.map_or(1, |cap| cap.unwrap_or(WIDEST_WINDOW as u32));
         let overhead = nic.framing(self).overhead;
         let format = nic.verbs_headers.into();
-        Ok(VerbsParams { recovery: *recovery, congestion: *congestion, overhead, window, class, format })
+        let feedback = FeedbackConfig::new(&congestion.needs(), true);
+        let (recovery, congestion) = rdma.engines()?;
+        Ok(VerbsParams { recovery, congestion, feedback, overhead, window, class, format })
     }
 }
 

@@ -51,8 +51,7 @@ impl Stack {
             (Some(tcp), _) => Self::tcp(tcp, framing),
             (None, None) => Self { framing, answers: 0.0, per_flow: 0.0, memory: RDMA_FLOW, window: None },
             (None, Some(recovery)) => {
-                let cap = recovery.bdp_cap();
-                let window = if let Setting::Value(packets) = cap { Some(f64::from(packets)) } else { None };
+                let window = recovery.bdp_cap().map(f64::from);
                 // Coalesced acknowledgements are one for each message, and few others.
                 let (answers, per_flow) = match recovery {
                     recovery if recovery.acknowledges_each() => (1.0, 0.0),

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use selvedge_nic::{Carrier, FlowParams, NicParams};
+use selvedge_nic::{Carrier, NicParams};
 use selvedge_switch::descriptor::Attachment;
-use selvedge_transport::endpoint::EndpointSettings;
 use selvedge_units::{Duration, HostId};
 
 use crate::kernel::schedule::WindowSchedule;
@@ -35,6 +34,8 @@ pub(crate) struct FabricParams {
     /// Whether NICs have more to report after a packet than what it finished: round-trip times that travel outside the
     /// fabric, or several messages that one packet completed.
     pub(crate) has_more_to_tell: bool,
+    /// Whether the hashes of packets identify paths rather than flows.
+    pub(crate) senders_choose_ways: bool,
     /// Whether receivers want the headers of trimmed packets.
     pub(crate) hears_trims: bool,
     /// Whether switches write telemetry on packets.
@@ -61,10 +62,6 @@ impl FabricParams {
     /// Returns whether hosts attach records to packets that they send.
     pub(crate) fn hosts_load(&self) -> bool {
         self.has_cargo || self.has_verbs
-    }
-    /// Returns whether the hashes of packets identify paths rather than flows.
-    pub(crate) fn senders_choose_ways(&self) -> bool {
-        self.nic.eqds.is_some() || matches!(&self.nic.flows, FlowParams::Messages(messages) if messages.chooses_paths())
     }
     /// Returns the parameters at its beginning of a flow between these hosts; `own` are those of the NIC.
     pub(crate) fn flow_params<'a>(&'a self, own: &'a NicParams, src: HostId, dst: HostId) -> &'a NicParams {

@@ -236,7 +236,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             }
         }
         self.edge.tally.add_to(record);
-        if !self.edge.fabric.senders_choose_ways() {
+        if !self.edge.fabric.senders_choose_ways {
             let switches = self.net.balancers.iter().map(|balancer| balancer.path_switches).sum::<u64>();
             *record.path_switches.get_or_insert(0) += switches;
         }

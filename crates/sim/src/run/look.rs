@@ -243,7 +243,7 @@ impl Scan {
             .into_iter()
             .filter_map(|carrier| fabric.nic.tcp_of(carrier))
             .any(|tcp| tcp.config.subflows > 1);
-        let is_filtered = !fabric.senders_choose_ways() && !has_subflows;
+        let is_filtered = !fabric.senders_choose_ways && !has_subflows;
         self.filter.clear();
         self.filter.resize(if is_filtered { 1 << (FILTER - 6) } else { 0 }, 0);
         let salt = u64::from(self.look) << 32;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_transport::endpoint::EndpointConfig;
-use selvedge_transport::{CongestionConfig, RecoveryConfig, SettingError};
+use selvedge_transport::{CongestionConfig, RecoveryConfig};
 use selvedge_units::{Bytes, Duration, HostId, Instant, Setting};
 
 use super::{NetworkSource, Simulation};
@@ -198,9 +198,9 @@ impl SimulationBuilder {
         let config = self.config(&network, &[]);
         let workload = config.traffic(&*self.library).map_err(|error| error.of_workload())?;
         let config = self.config(&network, &workload.summaries);
-        config.transport.check_engines().map_err(engines)?;
+        config.transport.check_engines()?;
         let others = config.transports.iter().map(|(_, transport)| transport);
-        others.chain(&config.path_transports.distinct).try_for_each(|other| other.check_engines().map_err(engines))?;
+        others.chain(&config.path_transports.distinct).try_for_each(TransportConfig::check_engines)?;
         config.stop.check(workload.extent())?;
         Ok(Simulation { config, network, library: self.library, parallel: self.parallel })
     }
@@ -226,11 +226,6 @@ impl SimulationBuilder {
             looks: self.looks,
         }
     }
-}
-
-/// Returns an error of the engines with the key that it has in a scenario file.
-fn engines((engine, error): (String, SettingError)) -> ConfigError {
-    ConfigError::new(&format!("transport.{engine}.{}", error.key), error.message)
 }
 
 /// Library of the flows that a builder was given one by one, and of all else that another library has.

@@ -59,7 +59,7 @@ pub(super) fn translate(config: &SimConfig, library: &dyn Library) -> Result<Tri
         parts: fabric_parts(config, library, &[])?,
         hosts: [connection.src, connection.dst],
         setup: Setup {
-            recovery: verbs.recovery,
+            recovery: *config.transport.recovery().ok_or_else(only_verbs)?,
             window: verbs.window,
             mtu: config.nic.mtu.get() as u16,
             depth: params.send_requests,

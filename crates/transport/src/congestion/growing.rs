@@ -2,7 +2,7 @@
 
 use selvedge_units::{Bytes, Setting};
 
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// Settings of a window that grows by a step per round trip.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -28,18 +28,23 @@ impl WindowConfig {
         resolve(&mut self.min, || Some(frame));
         resolve(&mut self.step, || Some(frame));
     }
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        for (key, setting) in [("window.initial", self.initial), ("window.min", self.min), ("window.step", self.step)] {
-            if resolved(setting, key).is_none_or(Bytes::is_zero) {
-                return Err(SettingError::new(key, "give some bytes, or \"auto\""));
-            }
-        }
-        Ok(())
+    /// Returns the window of a flow that has sent nothing.
+    pub(super) fn params(&self) -> Result<Window, SettingError> {
+        let bytes = |setting, key| match known(setting, key)? {
+            Some(bytes) if !Bytes::is_zero(bytes) => Ok(bytes.get() as f64),
+            _ => Err(SettingError::new(key, "give some bytes, or \"auto\"")),
+        };
+        Ok(Window {
+            bytes: bytes(self.initial, "window.initial")?,
+            min: bytes(self.min, "window.min")?,
+            step: bytes(self.step, "window.step")?,
+            slow_start: self.slow_start,
+        })
     }
 }
 
 /// A window in bytes on the wire.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Window {
     bytes: f64,
     min: f64,
@@ -48,15 +53,6 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(config: &WindowConfig) -> Self {
-        let bytes = |setting, key| resolved(setting, key).map_or(0.0, |bytes: Bytes| bytes.get() as f64);
-        Self {
-            bytes: bytes(config.initial, "window.initial"),
-            min: bytes(config.min, "window.min"),
-            step: bytes(config.step, "window.step"),
-            slow_start: config.slow_start,
-        }
-    }
     #[inline]
     pub(super) fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes as u64)

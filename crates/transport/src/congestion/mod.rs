@@ -166,13 +166,23 @@ pub enum ReportBy {
 
 /// The properties of an algorithm that follow from its settings.
 pub trait Tuning {
+    /// What the algorithm's state is built from: checked values, none of them "auto".
+    type Params;
+
     /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// When a setting cannot work, or still says "auto".
+    fn params(&self) -> Result<Self::Params, SettingError>;
     /// Checks the resolved settings.
     ///
     /// # Errors
-    /// When a setting cannot work.
-    fn check(&self) -> Result<(), SettingError>;
+    /// Those of [`Tuning::params`].
+    fn check(&self) -> Result<(), SettingError> {
+        self.params().map(drop)
+    }
     /// Returns what the algorithm needs from receivers and switches, with resolved settings. The default is nothing.
     fn needs(&self) -> Needs {
         Needs::default()
@@ -207,13 +217,14 @@ registry! {
     /// Congestion control, with its settings.
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn needs(&self) -> Needs;
         fn extra_header(&self) -> Bytes;
         fn hears_cnps(&self) -> bool;
         fn reads_acks(&self) -> bool;
         fn slowest_pace(&self, frame: Bytes, round: Duration) -> Duration;
     }
+    /// Parameters of a congestion control, for its state.
+    params CongestionParams
     /// Any congestion control.
     #[derive(Clone, Debug)]
     run AnyCongestion: Congestion = Control {

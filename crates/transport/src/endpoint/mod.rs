@@ -94,7 +94,7 @@ impl Frames {
 pub const HOST: u32 = (1 << 27) - 1;
 
 /// The outside world as an endpoint sees it during one call: time and probe, and what the NIC lends.
-pub struct Context<'a, 'p, P: ?Sized = EndpointConfig> {
+pub struct Context<'a, 'p, P: ?Sized = EndpointParams> {
     /// The time and the probe.
     pub cx: &'a mut Cx<'p>,
     /// Settings of the endpoint, every "auto" resolved; shared by all hosts. Where a flow is opened, those for its path,
@@ -295,13 +295,23 @@ pub trait Endpoint: fmt::Debug {
 
 /// Properties of a transport that follow from its settings.
 pub trait EndpointSettings {
+    /// What the state of a host is built from: checked values, none of them "auto".
+    type Params;
+
     /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// The first setting that cannot work, or still says "auto".
+    fn params(&self) -> Result<Self::Params, SettingError>;
     /// Checks the resolved settings.
     ///
     /// # Errors
-    /// The first setting that cannot work.
-    fn check(&self) -> Result<(), SettingError>;
+    /// Those of [`EndpointSettings::params`].
+    fn check(&self) -> Result<(), SettingError> {
+        self.params().map(drop)
+    }
     /// Returns whether the transport works only where switches trim packets to their headers. Receivers then want these
     /// headers: packets with [`Data::trimmed`] set reach [`Endpoint::handle_packet`].
     fn needs_trimming(&self) -> bool {
@@ -346,7 +356,6 @@ registry! {
     /// Transports of messages, with their settings.
     config EndpointConfig: EndpointSettings {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn needs_trimming(&self) -> bool;
         fn priorities(&self) -> u8;
         fn is_global(&self) -> bool;
@@ -357,9 +366,11 @@ registry! {
         fn slowest_pace(&self) -> Duration;
         fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)>;
     }
+    /// Parameters of a transport of messages.
+    params EndpointParams
     /// Any transport of messages.
     #[derive(Debug)]
-    run AnyEndpoint: Endpoint<Params = EndpointConfig> = Host {
+    run AnyEndpoint: Endpoint<Params = EndpointParams> = Host {
         fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32;
         fn open_receiver(
             &mut self, cx: &mut Context<'_, '_>, src: HostId, qp: QpNumber, size: Bytes, context: u32

@@ -8,7 +8,7 @@ use core::ops::{Deref, DerefMut};
 
 use selvedge_units::Duration;
 
-use super::{Endpoint, EndpointConfig, EndpointSettings};
+use super::{Endpoint, EndpointParams, EndpointSettings};
 use crate::fabric::{Fabric, SettingError};
 
 /// A transport of a user's own: its properties, and a way to create its state on a host.
@@ -36,15 +36,22 @@ pub trait OwnTransport: fmt::Debug + Sync {
 
 /// State of a transport of a user's own on one host. Its settings are its own: [`Context::params`](super::Context::params)
 /// holds nothing that it needs.
-pub trait OwnEndpoint: Endpoint<Params = EndpointConfig> + Send {}
+pub trait OwnEndpoint: Endpoint<Params = EndpointParams> + Send {}
 
-impl<E: Endpoint<Params = EndpointConfig> + Send> OwnEndpoint for E {}
+impl<E: Endpoint<Params = EndpointParams> + Send> OwnEndpoint for E {}
 
 /// Settings of a transport of a user's own. Two are equal if their transport is one and the same object.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     transport: &'static dyn OwnTransport,
     fabric: Option<Fabric>,
+}
+
+/// Parameters of a transport of a user's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    transport: &'static dyn OwnTransport,
+    fabric: Fabric,
 }
 
 impl Config {
@@ -65,12 +72,21 @@ impl PartialEq for Config {
     }
 }
 
+impl PartialEq for Params {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::addr_eq(self.transport, other.transport) && self.fabric == other.fabric
+    }
+}
+
 impl EndpointSettings for Config {
+    type Params = Params;
+
     fn resolve(&mut self, fabric: &Fabric) {
         self.fabric = Some(*fabric);
     }
-    fn check(&self) -> Result<(), SettingError> {
-        Ok(())
+    fn params(&self) -> Result<Params, SettingError> {
+        let fabric = self.fabric.ok_or_else(|| SettingError::left_auto("fabric"))?;
+        Ok(Params { transport: self.transport, fabric })
     }
     fn needs_trimming(&self) -> bool {
         self.transport.needs_trimming()
@@ -92,12 +108,8 @@ pub struct Host(Box<dyn OwnEndpoint>);
 
 impl Host {
     /// Creates the state of a host.
-    ///
-    /// # Panics
-    /// Before [`EndpointSettings::resolve`], which tells the facts about the fabric.
-    pub fn new(config: &Config) -> Self {
-        let fabric = config.fabric.expect("the settings of a transport are resolved before it is used");
-        Self(config.transport.endpoint(&fabric))
+    pub fn new(params: &Params) -> Self {
+        Self(params.transport.endpoint(&params.fabric))
     }
 }
 

@@ -12,7 +12,7 @@ use super::loss::{Loss, LossConfig, Source};
 use super::numbers::Numbers;
 use super::pacer::Pulls;
 use super::policy::Policy;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 
 /// EQDS: an edge-queued datagram service (Olteanu et al., NSDI'22).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -190,19 +190,27 @@ impl EqdsConfig {
         let widest = self.numbers().widest_window();
         resolve(&mut self.reorder, || Some(packets.saturating_mul(2).max(Self::LEAST_REORDER).min(widest)));
         resolve(&mut self.pull_rate, || Some(fabric.line_rate));
-        resolve(&mut self.rto, || Some(fabric.congested_rtt));
+        let rto = resolve(&mut self.rto, || Some(fabric.congested_rtt)).unwrap_or(Duration::ZERO);
         self.loss.resolve(fabric);
         self.life.resolve();
         resolve(&mut self.busy_ceiling, || None);
-        let rto = self.rto();
         resolve(&mut self.reorder_timeout, || Some(rto.saturating_mul(4)));
     }
 
     /// Checks the resolved settings; `frame` as for [`EqdsConfig::resolve`].
     ///
     /// # Errors
-    /// If a setting is out of range or contradicts another.
+    /// Those of [`EqdsConfig::params`].
     pub fn check(&self, frame: Bytes) -> Result<(), SettingError> {
+        self.params(frame, Bytes::ZERO).map(drop)
+    }
+
+    /// Checks the resolved settings, and returns the parameters of tunnels that they make; `quantum` is the largest frame
+    /// that a tunnel sends.
+    ///
+    /// # Errors
+    /// If a setting is out of range, contradicts another, or still says "auto".
+    pub fn params(&self, quantum: Bytes, gap: Bytes) -> Result<EqdsParams, SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
         let (header, control, most) = (self.data_header(), self.answer_frame(), MOST_AROUND);
         if self.header == Setting::Off || header < Bytes::new(Self::AROUND) {
@@ -217,29 +225,28 @@ impl EqdsConfig {
         if control > most {
             return wrong("control-frame", format!("{control} is out of range; give at most {most}"));
         }
-        if self.window == Setting::Off || self.window() < frame {
-            return wrong("window", format!("credit for less than one packet of {frame}; give more"));
-        }
-        for (key, bytes) in [("window", self.window()), ("ack-after", self.ack_after)] {
+        let Some(window) = known(self.window, "window")?.filter(|&window| window >= quantum) else {
+            return wrong("window", format!("credit for less than one packet of {quantum}; give more"));
+        };
+        for (key, bytes) in [("window", window), ("ack-after", self.ack_after)] {
             if bytes > Bytes::new(1 << 30) {
                 return wrong(key, format!("{bytes} is out of range; give at most 1GiB"));
             }
         }
         let widest = self.numbers().widest_window();
-        if self.first_window == Setting::Off {
+        let Some(first_window) = known(self.first_window, "first-window")? else {
             return wrong("first-window", "a size in bytes; to request credit first, give `burst = false`".into());
-        }
-        match self.reorder {
-            Setting::Value(packets) if (2..=widest).contains(&packets) => {}
-            Setting::Value(packets) => {
+        };
+        let reorder = match known(self.reorder, "reorder")? {
+            Some(packets) if (2..=widest).contains(&packets) => packets,
+            Some(packets) => {
                 return wrong("reorder", format!("{packets} is out of range; give 2 to {widest} packets"));
             }
-            _ => return wrong("reorder", format!("epochs end it: give 2 to {widest} packets")),
-        }
-        match self.pull_rate {
-            Setting::Value(rate) if rate.as_bps() > 0 => {}
-            _ => return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into()),
-        }
+            None => return wrong("reorder", format!("epochs end it: give 2 to {widest} packets")),
+        };
+        let Some(rate) = known(self.pull_rate, "pull-rate")?.filter(|rate| !rate.is_zero()) else {
+            return wrong("pull-rate", "nothing would ever be granted; give a rate above zero".into());
+        };
         if self.pull_catch_up > Duration::from_ms(1_000) {
             let message = format!("{} is out of range; give at most 1s", self.pull_catch_up);
             return wrong("pull-catch-up", message);
@@ -247,9 +254,9 @@ impl EqdsConfig {
         if !(1..=1_024).contains(&self.pull_quanta) {
             return wrong("pull-quanta", format!("{} is out of range; give 1 to 1024", self.pull_quanta));
         }
-        check_timeout("rto", self.rto())?;
-        self.loss.check()?;
-        self.life.check()?;
+        let rto = known(self.rto, "rto")?.unwrap_or(Duration::ZERO);
+        check_timeout("rto", rto)?;
+        let (loss, life) = (self.loss.params()?, self.life.params()?);
         if self.max_timeouts == 0 {
             return wrong("max-timeouts", "no tunnel would last; give 1 or more".into());
         }
@@ -260,18 +267,44 @@ impl EqdsConfig {
         if self.ordered == Toggle::On && !self.eqif.is_used() {
             return wrong("ordered", "native messages say where their packets belong; give false or \"auto\"".into());
         }
-        self.eqif.check()?;
-        self.policy.check()
+        self.eqif.params()?;
+        self.policy.check()?;
+        if self.burst == Toggle::Auto {
+            return Err(SettingError::left_auto("burst"));
+        }
+        Ok(EqdsParams {
+            numbers: self.numbers(),
+            quantum: quantum.get() as u32,
+            header: header.get() as u32,
+            window: window.get() as u32,
+            reorder,
+            bursts: self.bursts(),
+            first_window: first_window.min(window).get() as u32,
+            ordered: false,
+            reliable: true,
+            rto,
+            reorder_timeout: known(self.reorder_timeout, "reorder-timeout")?,
+            loss,
+            bounds: self.bounds,
+            busy_ceiling: known(self.busy_ceiling, "busy-ceiling")?.unwrap_or(Duration::MAX),
+            life,
+            housekeeping: loss.gap_wait.is_some() || life.idle.is_some() || life.most != u32::MAX,
+            max_timeouts: self.max_timeouts,
+            ack_after: self.ack_after.get() as u32,
+            paths: self.paths,
+            control_frame: control.get() as u16,
+            pull_interval: rate.time_for(quantum + gap),
+            pull_catch_up: self.pull_catch_up,
+            pull_quanta: self.pull_quanta,
+            gap: gap.get() as u32,
+            policy: self.policy,
+            messages: self.messages,
+        })
     }
 
     /// Returns the width of numbers in the chosen headers.
     pub fn numbers(&self) -> Numbers {
         Numbers::new(Layout::from(self.headers).number_bits(), Numbers::LOW)
-    }
-
-    fn keeps_house(&self) -> bool {
-        let Life { idle, most, .. } = self.life.params();
-        self.loss.params().gap_wait.is_some() || idle.is_some() || most != u32::MAX
     }
 
     fn tunnel_header(&self) -> Bytes {
@@ -296,55 +329,13 @@ impl EqdsConfig {
         let auto = (Bytes::new(Self::AROUND) + self.tunnel_header()).max(Bytes::new(64));
         self.control_frame.resolve(|| Some(auto)).unwrap_or(Bytes::ZERO)
     }
-    /// Returns the credit of a tunnel.
-    ///
-    /// # Panics
-    /// If the setting is still "auto"; likewise the getters below.
+    /// Returns the credit of a tunnel, with resolved settings.
     pub fn window(&self) -> Bytes {
-        resolved(self.window, "window").unwrap_or(Bytes::ZERO)
+        self.window.resolve(|| None).unwrap_or(Bytes::ZERO)
     }
-    fn first_window(&self) -> Bytes {
-        resolved(self.first_window, "first-window").unwrap_or(Bytes::ZERO).min(self.window())
-    }
-    /// Returns whether tunnels send their first window unsolicited.
+    /// Returns whether tunnels send their first window unsolicited, with resolved settings.
     pub fn bursts(&self) -> bool {
-        self.burst.resolve(|| panic!("burst still says \"auto\": resolve the configuration first"))
-    }
-    fn rto(&self) -> Duration {
-        resolved(self.rto, "rto").unwrap_or_default()
-    }
-
-    /// Returns the parameters of tunnels; `quantum` is the largest frame that a tunnel sends.
-    pub fn params(&self, quantum: Bytes, gap: Bytes) -> EqdsParams {
-        let rate = resolved(self.pull_rate, "pull-rate").unwrap_or(Rate::MAX);
-        EqdsParams {
-            numbers: self.numbers(),
-            quantum: quantum.get() as u32,
-            header: self.data_header().get() as u32,
-            window: self.window().get() as u32,
-            reorder: resolved(self.reorder, "reorder").unwrap_or(2),
-            bursts: self.bursts(),
-            first_window: self.first_window().get() as u32,
-            ordered: false,
-            reliable: true,
-            rto: self.rto(),
-            reorder_timeout: resolved(self.reorder_timeout, "reorder-timeout"),
-            loss: self.loss.params(),
-            bounds: self.bounds,
-            busy_ceiling: resolved(self.busy_ceiling, "busy-ceiling").unwrap_or(Duration::MAX),
-            life: self.life.params(),
-            housekeeping: self.keeps_house(),
-            max_timeouts: self.max_timeouts,
-            ack_after: self.ack_after.get() as u32,
-            paths: self.paths,
-            control_frame: self.answer_frame().get() as u16,
-            pull_interval: rate.time_for(quantum + gap),
-            pull_catch_up: self.pull_catch_up,
-            pull_quanta: self.pull_quanta,
-            gap: gap.get() as u32,
-            policy: self.policy,
-            messages: self.messages,
-        }
+        self.burst == Toggle::On
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::format;
 use selvedge_units::{Duration, Setting};
 
 use super::sender::Memory;
-use crate::fabric::{SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{SettingError, check_timeout, known, resolve};
 
 /// End of tunnels: after a pause, for lack of memory, or because the other host does not answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,29 +48,19 @@ impl LifeConfig {
         resolve(&mut self.unreachable_after, || None);
     }
 
-    /// Checks the resolved settings.
-    pub(super) fn check(&self) -> Result<(), SettingError> {
-        for (key, setting) in
-            [("life.idle-timeout", self.idle_timeout), ("life.unreachable-after", self.unreachable_after)]
-        {
-            if let Setting::Value(time) = setting {
-                check_timeout(key, time)?;
-            }
-        }
-        if self.most_tunnels == Setting::Value(0) {
+    /// Checks the resolved settings, and returns the parameters that they make.
+    pub(super) fn params(&self) -> Result<Life, SettingError> {
+        let timeout = |setting, key| {
+            let time = known(setting, key)?;
+            time.map_or(Ok(()), |time| check_timeout(key, time)).map(|()| time)
+        };
+        let idle = timeout(self.idle_timeout, "life.idle-timeout")?;
+        let unreachable = timeout(self.unreachable_after, "life.unreachable-after")?;
+        let most = known(self.most_tunnels, "life.most-tunnels")?.unwrap_or(u32::MAX);
+        if most == 0 {
             return Err(SettingError::new("life.most-tunnels", format!("{} would carry nothing; give 1 or more", 0)));
         }
-        Ok(())
-    }
-
-    pub(super) fn params(&self) -> Life {
-        Life {
-            idle: resolved(self.idle_timeout, "life.idle-timeout"),
-            most: resolved(self.most_tunnels, "life.most-tunnels").unwrap_or(u32::MAX),
-            memory: self.memory,
-            tells: self.tells,
-            unreachable: resolved(self.unreachable_after, "life.unreachable-after"),
-        }
+        Ok(Life { idle, most, memory: self.memory, tells: self.tells, unreachable })
     }
 }
 

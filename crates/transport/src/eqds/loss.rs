@@ -5,7 +5,7 @@ use alloc::format;
 
 use selvedge_units::{Duration, Setting};
 
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 
 /// Detection of lost packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,26 +58,21 @@ impl LossConfig {
         resolve(&mut self.gap_wait, || Some(fabric.base_rtt));
     }
 
-    /// Checks the resolved settings.
-    pub(super) fn check(&self) -> Result<(), SettingError> {
+    /// Checks the resolved settings, and returns the parameters that they make.
+    pub(super) fn params(&self) -> Result<Loss, SettingError> {
         check_timeout("loss.rto-floor", self.rto_floor)?;
         if self.rto_ceiling < self.rto_floor {
             let (ceiling, floor) = (self.rto_ceiling, self.rto_floor);
             let message = format!("{ceiling} is less than `rto-floor`, {floor}; give that or more");
             return Err(SettingError::new("loss.rto-ceiling", message));
         }
-        match self.gap_wait {
-            Setting::Value(wait) => check_timeout("loss.gap-wait", wait),
-            Setting::Auto | Setting::Off => Ok(()),
-        }
-    }
-
-    pub(super) fn params(&self) -> Loss {
-        Loss {
+        let gap_wait = known(self.gap_wait, "loss.gap-wait")?;
+        gap_wait.map_or(Ok(()), |wait| check_timeout("loss.gap-wait", wait))?;
+        Ok(Loss {
             measured: (self.timeout == Source::Measured).then_some((self.rto_floor, self.rto_ceiling)),
-            path_margin: resolved(self.path_margin, "loss.path-margin"),
-            gap_wait: resolved(self.gap_wait, "loss.gap-wait"),
-        }
+            path_margin: known(self.path_margin, "loss.path-margin")?,
+            gap_wait,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::endpoint::EndpointSettings;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 
 /// Homa (Montazeri et al., SIGCOMM 2018). Switches serve priorities strictly; `nic.ack-class` is that of grants.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,28 +55,40 @@ impl Default for HomaConfig {
 impl HomaConfig {
     /// Largest number of priorities.
     const MOST_PRIORITIES: u8 = 7;
+}
 
+/// Parameters of Homa.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HomaParams {
+    pub(super) rtt_bytes: Bytes,
+    pub(super) priorities: u8,
+    pub(super) unscheduled_priorities: Option<u8>,
+    pub(super) overcommitment: Option<u16>,
+    pub(super) cutoffs_after: u32,
+    pub(super) resend_interval: Duration,
+    pub(super) resend_ranges: u16,
+}
+
+impl HomaParams {
     /// Returns RTTbytes in packets of `frame` bytes on the wire, at least one.
     pub(super) fn rtt_packets(&self, frame: Bytes) -> u64 {
-        resolved(self.rtt_bytes, "rtt-bytes").map_or(1, |bytes| bytes.pieces(frame)).max(1)
-    }
-
-    pub(super) fn interval(&self) -> Duration {
-        resolved(self.resend_interval, "resend-interval").unwrap_or(Duration::MAX)
+        self.rtt_bytes.pieces(frame).max(1)
     }
 }
 
 impl EndpointSettings for HomaConfig {
+    type Params = HomaParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.rtt_bytes, || Some(fabric.filling_window()));
         resolve(&mut self.resend_interval, || Some(fabric.congested_rtt.saturating_mul(5)));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<HomaParams, SettingError> {
         let wrong = |key, message: String| Err(SettingError::new(key, message));
-        if !matches!(self.rtt_bytes, Setting::Value(bytes) if !bytes.is_zero()) {
+        let Some(rtt_bytes) = known(self.rtt_bytes, "rtt-bytes")?.filter(|bytes| !bytes.is_zero()) else {
             return wrong("rtt-bytes", "nobody grants what was never announced; give 1 byte or more".into());
-        }
+        };
         let most = Self::MOST_PRIORITIES;
         if !(1..=most).contains(&self.priorities) {
             return wrong("priorities", format!("{} is out of range: give 1 to {most}", self.priorities));
@@ -94,7 +106,18 @@ impl EndpointSettings for HomaConfig {
         if !(1..=1_024).contains(&self.resend_ranges) {
             return wrong("resend-ranges", format!("{} is out of range: give 1 to 1024", self.resend_ranges));
         }
-        check_timeout("resend-interval", resolved(self.resend_interval, "resend-interval").unwrap_or_default())
+        let resend_interval = known(self.resend_interval, "resend-interval")?.unwrap_or(Duration::ZERO);
+        check_timeout("resend-interval", resend_interval)?;
+        let Self { priorities, unscheduled_priorities, overcommitment, cutoffs_after, resend_ranges, .. } = *self;
+        Ok(HomaParams {
+            rtt_bytes,
+            priorities,
+            unscheduled_priorities,
+            overcommitment,
+            cutoffs_after,
+            resend_interval,
+            resend_ranges,
+        })
     }
 
     /// Returns true: receivers know how many packets need no grant.
@@ -107,10 +130,10 @@ impl EndpointSettings for HomaConfig {
     }
 
     fn longest_timeout(&self) -> Duration {
-        self.interval()
+        self.resend_interval.resolve(|| None).unwrap_or(Duration::MAX)
     }
 
     fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
-        Some(("resend-interval", self.interval()))
+        Some(("resend-interval", self.longest_timeout()))
     }
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use selvedge_units::Bytes;
 
-use super::config::HomaConfig;
+use super::config::HomaParams;
 
 /// Division of the priorities between unscheduled and scheduled packets, and of the unscheduled ones between messages
 /// by their size.
@@ -20,11 +20,11 @@ pub(super) struct Cutoffs {
 
 impl Cutoffs {
     /// Returns the cutoffs before anything is known: sizes are divided in equal ratios up to `rtt_bytes`.
-    pub(super) fn initial(config: &HomaConfig, rtt_bytes: Bytes) -> Self {
-        let unscheduled = config.unscheduled_priorities.unwrap_or(config.priorities.div_ceil(2));
+    pub(super) fn initial(params: &HomaParams, rtt_bytes: Bytes) -> Self {
+        let unscheduled = params.unscheduled_priorities.unwrap_or(params.priorities.div_ceil(2));
         let largest = u32::from(code(rtt_bytes));
         let limit = |place: usize| (largest * (place as u32 + 1) / u32::from(unscheduled)) as u8;
-        Self { priorities: config.priorities, unscheduled, limits: core::array::from_fn(limit) }
+        Self { priorities: params.priorities, unscheduled, limits: core::array::from_fn(limit) }
     }
 
     /// Returns the number of priorities of scheduled packets, at least 1.
@@ -95,16 +95,16 @@ impl Arrived {
     /// Returns cutoffs for what has arrived: the number of unscheduled priorities, unless it is given, by the share of
     /// unscheduled bytes, and limits so that each gets equally many of these. What arrived until now counts half from
     /// here on.
-    pub(super) fn cutoffs(&mut self, config: &HomaConfig) -> Cutoffs {
+    pub(super) fn cutoffs(&mut self, params: &HomaParams) -> Cutoffs {
         let total: u64 = self.unscheduled.iter().sum();
         let all = (total + self.scheduled).max(1);
-        let priorities = config.priorities;
+        let priorities = params.priorities;
         let by_share = || {
             let share = (u128::from(total) * u128::from(priorities) * 2 + u128::from(all)) / (2 * u128::from(all));
             // One priority is left to scheduled packets, if there are several.
             (share as u8).clamp(1, priorities.saturating_sub(1).max(1))
         };
-        let unscheduled = config.unscheduled_priorities.unwrap_or_else(by_share);
+        let unscheduled = params.unscheduled_priorities.unwrap_or_else(by_share);
         let mut limits = [u8::MAX; 6];
         let (mut place, mut largest, mut sum) = (0, 0, 0_u128);
         for (size, &bytes) in (0..=u8::MAX).zip(self.unscheduled.iter()).filter(|&(_, &bytes)| bytes > 0) {
@@ -130,6 +130,9 @@ impl Arrived {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fabric;
+    use crate::endpoint::EndpointSettings;
+    use crate::homa::HomaConfig;
 
     #[test]
     fn codes_are_in_the_order_of_sizes_and_an_eighth_apart() {
@@ -140,15 +143,21 @@ mod tests {
         }
     }
 
+    fn params() -> HomaParams {
+        let mut config = HomaConfig::default();
+        config.resolve(&Fabric::IRN_PAPER);
+        config.params().expect("valid settings")
+    }
+
     #[test]
     fn each_unscheduled_priority_gets_equally_many_bytes() {
-        let config = HomaConfig { unscheduled_priorities: Some(4), ..HomaConfig::default() };
+        let params = HomaParams { unscheduled_priorities: Some(4), ..params() };
         let (mut arrived, rtt_bytes) = (Arrived::default(), Bytes::new(10_000));
         // A thousand bytes of each size, and as much that is scheduled.
         for (size, count) in [(100, 10), (200, 5), (500, 2), (1_000, 1)] {
             (0..count).for_each(|_| _ = arrived.count(Bytes::new(size), rtt_bytes));
         }
-        let cutoffs = arrived.cutoffs(&config);
+        let cutoffs = arrived.cutoffs(&params);
         let priorities = [1, 100, 101, 200, 500, 1_000, 1_000_000].map(|size| cutoffs.priority(Bytes::new(size)));
         assert_eq!(priorities, [6, 6, 6, 5, 4, 3, 3], "101 bytes have the code of 100");
         assert_eq!(Cutoffs::decode(7, cutoffs.encode()), Some(cutoffs));
@@ -156,17 +165,16 @@ mod tests {
 
     #[test]
     fn the_share_of_unscheduled_bytes_divides_the_priorities() {
-        let config = HomaConfig::default();
         let share = |scheduled: u64| {
             let mut arrived = Arrived::default();
             arrived.count(Bytes::new(10_000 + scheduled), Bytes::new(10_000));
-            arrived.cutoffs(&config)
+            arrived.cutoffs(&params())
         };
         for (scheduled, unscheduled) in [(0, 6), (10_000, 4), (60_000, 1), (10_000_000, 1)] {
             assert_eq!(share(scheduled).unscheduled, unscheduled, "{scheduled}");
             assert_eq!(share(scheduled).scheduled(), 7 - unscheduled);
         }
-        let one = HomaConfig { priorities: 1, ..config };
+        let one = HomaParams { priorities: 1, ..params() };
         let cutoffs = Arrived::default().cutoffs(&one);
         assert_eq!((cutoffs.scheduled(), cutoffs.priority(Bytes::new(1))), (1, 0), "both have the only one");
     }

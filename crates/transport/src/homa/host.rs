@@ -14,13 +14,13 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate, Seq};
 use selvedge_wire::{Control, Data, Packet, Repr};
 
-use super::config::HomaConfig;
+use super::config::HomaParams;
 use super::cutoffs::{Arrived, Cutoffs};
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::{ACK, BUSY, CUTOFFS, GRANT, RESEND};
 use crate::endpoint::{
-    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, HOST, Handled, Message, Received,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointParams, Expected, Frames, HOST, Handled, Message, Received,
     Standing,
 };
 use crate::places::Places;
@@ -32,7 +32,7 @@ const FIRST: Psn = Psn::new(0);
 /// All Homa messages of one host.
 #[derive(Debug)]
 pub struct Host {
-    config: HomaConfig,
+    params: HomaParams,
     senders: Places<Box<Sending>>,
     receivers: Places<Box<Receiving>>,
     /// Senders with a packet to send, by their rest.
@@ -58,12 +58,9 @@ pub struct Host {
 
 impl Host {
     /// Creates the state of a host without messages.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &HomaConfig) -> Self {
+    pub fn new(params: &HomaParams) -> Self {
         Self {
-            config: *config,
+            params: *params,
             senders: Places::default(),
             receivers: Places::default(),
             ready: BTreeSet::new(),
@@ -82,7 +79,7 @@ impl Host {
 
     /// Returns RTTbytes in packets.
     fn rtt_packets(&self, frames: &Frames) -> u64 {
-        self.config.rtt_packets(Bytes::new(u64::from(frames.mtu) + u64::from(frames.header) + u64::from(frames.gap)))
+        self.params.rtt_packets(Bytes::new(u64::from(frames.mtu) + u64::from(frames.header) + u64::from(frames.gap)))
     }
 
     /// Returns the payload of RTTbytes.
@@ -92,7 +89,7 @@ impl Host {
 
     /// Returns the cutoffs of what arrives here.
     fn own_cutoffs(&self, frames: &Frames) -> Cutoffs {
-        self.cutoffs.unwrap_or_else(|| Cutoffs::initial(&self.config, self.rtt_payload(frames)))
+        self.cutoffs.unwrap_or_else(|| Cutoffs::initial(&self.params, self.rtt_payload(frames)))
     }
 
     fn sending(&self, entry: u32, qp: QpNumber) -> Option<&Sending> {
@@ -109,7 +106,7 @@ impl Host {
             was_ready.map(|rest| self.ready.remove(&(rest, entry)));
             is_ready.map(|rest| self.ready.insert((rest, entry)));
         }
-        let deadline = sending.deadline(self.config.interval());
+        let deadline = sending.deadline(self.params.resend_interval);
         sending.alarm.set(cx, entry, deadline);
         if !self.queued && !self.ready.is_empty() {
             self.queued = true;
@@ -162,8 +159,8 @@ impl Host {
     /// Counts a message whose first packet has arrived, and tells its sender which priorities to use from now on.
     fn greet(&mut self, cx: &mut Context<'_, '_>, packet: &Packet, size: Bytes) {
         let rtt_payload = self.rtt_payload(cx.frames);
-        if self.arrived.count(size, rtt_payload) >= self.config.cutoffs_after {
-            let cutoffs = self.arrived.cutoffs(&self.config);
+        if self.arrived.count(size, rtt_payload) >= self.params.cutoffs_after {
+            let cutoffs = self.arrived.cutoffs(&self.params);
             if self.cutoffs != Some(cutoffs) {
                 self.cutoffs = Some(cutoffs);
                 self.version += 1;
@@ -183,7 +180,7 @@ impl Host {
     fn grant(&mut self, cx: &mut Context<'_, '_>) {
         let window = self.rtt_packets(cx.frames);
         let scheduled = usize::from(self.own_cutoffs(cx.frames).scheduled());
-        let most = self.config.overcommitment.map_or(scheduled, usize::from);
+        let most = self.params.overcommitment.map_or(scheduled, usize::from);
         loop {
             let mut active = core::mem::take(&mut self.active);
             active.clear();
@@ -228,7 +225,7 @@ impl Host {
             receiving.is_watched = true;
             // Packets that were granted only now are not late.
             receiving.busy = cx.now();
-            self.watched.insert((cx.now().saturating_add(self.config.interval()), entry));
+            self.watched.insert((cx.now().saturating_add(self.params.resend_interval), entry));
         }
         self.alarm.set(cx, HOST, self.watched.first().map(|&(at, _)| at));
     }
@@ -238,16 +235,16 @@ impl Host {
         while let Some(&(at, entry)) = self.watched.first().filter(|(at, _)| *at <= cx.now()) {
             self.watched.remove(&(at, entry));
             let Some(receiving) = self.receivers.get_mut(entry) else { continue };
-            let due = receiving.busy.saturating_add(self.config.interval());
+            let due = receiving.busy.saturating_add(self.params.resend_interval);
             match receiving.newest.filter(|_| receiving.count < receiving.granted) {
                 None => receiving.is_watched = false,
                 Some(_) if due > cx.now() => _ = self.watched.insert((due, entry)),
                 Some(newest) => {
                     receiving.busy = cx.now();
-                    let again = cx.now().saturating_add(self.config.interval());
+                    let again = cx.now().saturating_add(self.params.resend_interval);
                     self.watched.insert((again, entry));
                     cx.port.stats.timeouts += 1;
-                    for (first, count) in receiving.gaps(usize::from(self.config.resend_ranges)) {
+                    for (first, count) in receiving.gaps(usize::from(self.params.resend_ranges)) {
                         let words = [first as u32, count as u32, 0];
                         cx.answer(&newest, Repr::Control(Control { label: RESEND, to_receiver: false, words }));
                     }
@@ -262,7 +259,7 @@ impl Host {
         let [first, second, third] = control.words;
         if control.label == CUTOFFS {
             // Hosts' cutoffs concern all messages to them, those that have ended, too.
-            if let Some(cutoffs) = Cutoffs::decode(self.config.priorities, [second, third]) {
+            if let Some(cutoffs) = Cutoffs::decode(self.params.priorities, [second, third]) {
                 self.priorities.insert(packet.src, cutoffs);
             }
             return Handled::Taken;
@@ -277,7 +274,7 @@ impl Host {
             return context.map_or(Handled::Unknown, |context| Handled::Completed(Completion::Sent { qp, context }));
         }
         let (now, is_grant) = (cx.now(), control.label == GRANT);
-        let highest = self.config.priorities - 1;
+        let highest = self.params.priorities - 1;
         let has_sent = self.change(cx, entry, |sending| {
             (sending.busy, sending.is_known) = (now, true);
             if is_grant {
@@ -297,11 +294,11 @@ impl Host {
 }
 
 impl Endpoint for Host {
-    type Params = EndpointConfig;
+    type Params = EndpointParams;
 
     fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
         let rtt_payload = self.rtt_payload(cx.frames);
-        let initial = || Cutoffs::initial(&self.config, rtt_payload);
+        let initial = || Cutoffs::initial(&self.params, rtt_payload);
         let cutoffs = self.priorities.get(&message.dst).copied().unwrap_or_else(initial);
         let (packets, unscheduled) = (cx.frames.packets(message.size), self.rtt_packets(cx.frames));
         let mut sending = Sending::new(message, qp, packets, unscheduled, cutoffs.priority(message.size));
@@ -386,7 +383,7 @@ impl Endpoint for Host {
         if !sending.alarm.take(at) {
             return;
         }
-        let is_due = sending.deadline(self.config.interval()).is_some_and(|deadline| deadline <= cx.now());
+        let is_due = sending.deadline(self.params.resend_interval).is_some_and(|deadline| deadline <= cx.now());
         let (qp, now) = (sending.qp, cx.now());
         if is_due {
             cx.cx.about(qp);

@@ -14,8 +14,7 @@ mod host;
 mod receiving;
 mod sending;
 
-pub use config::HomaConfig as Config;
-pub use config::HomaConfig;
+pub use config::{HomaConfig, HomaConfig as Config, HomaParams};
 pub use host::Host;
 
 use selvedge_wire::Label;

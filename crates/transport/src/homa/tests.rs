@@ -72,7 +72,7 @@ struct World {
 impl World {
     fn new(hosts: u32, config: &HomaConfig, lose: fn(&Packet, usize) -> bool) -> Self {
         let station = |host| Station {
-            host: Host::new(config),
+            host: Host::new(&config.params().expect("valid settings")),
             port: Port::new(HostId(host), u32::MAX),
             up: Instant::ZERO,
             down: Instant::ZERO,
@@ -98,8 +98,8 @@ impl World {
     /// Calls a host's endpoint.
     fn call<R>(&mut self, host: u32, call: impl FnOnce(&mut Host, &mut Context<'_, '_>) -> R) -> R {
         let Station { host, port, .. } = &mut self.stations[host as usize];
-        let params = &self.settings;
-        call(host, &mut Context { cx: &mut Cx::at(self.now), params, frames: &FRAMES, port, first: 0 })
+        let params = self.settings.params().expect("valid settings");
+        call(host, &mut Context { cx: &mut Cx::at(self.now), params: &params, frames: &FRAMES, port, first: 0 })
     }
 
     /// Begins a message of `packets` packets, which is called `name`.

@@ -6,7 +6,7 @@ use selvedge_units::{Chance, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
 use crate::endpoint::EndpointSettings;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 
 /// NDP (Handley et al., SIGCOMM 2017). Needs switches that trim (`switch.buffer.trimming`).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,7 +50,19 @@ impl NdpConfig {
     const QUEUE: u64 = 8;
 }
 
+/// Parameters of NDP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NdpParams {
+    pub(super) window: u64,
+    pub(super) paths: u32,
+    pub(super) path_penalty: bool,
+    pub(super) pull_interval: Duration,
+    pub(super) rto: Duration,
+}
+
 impl EndpointSettings for NdpConfig {
+    type Params = NdpParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
         let pipe = fabric.pipe().get().div_ceil(frame.get().max(1));
@@ -61,25 +73,28 @@ impl EndpointSettings for NdpConfig {
         resolve(&mut self.rto, || Some(fabric.congested_rtt.saturating_mul(5)));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<NdpParams, SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
-        match self.initial_window {
-            Setting::Value(packets @ 1..) if u64::from(packets) > WIDEST_WINDOW => {
+        let window = match known(self.initial_window, "initial-window")?.map(u64::from) {
+            Some(packets @ 1..=WIDEST_WINDOW) => packets,
+            Some(packets @ 1..) => {
                 return wrong("initial-window", format!("{packets} packets; give 1 to {WIDEST_WINDOW}"));
             }
-            Setting::Value(1..) => {}
             _ => return wrong("initial-window", "nobody pulls what was never announced; give 1 packet or more".into()),
-        }
+        };
         if !(1..=4_096).contains(&self.paths) {
             return wrong("paths", format!("{} is out of range: give 1 to 4096", self.paths));
         }
         if self.pull_rate.is_never() {
             return wrong("pull-rate", "nothing would ever be pulled; give more than 0, up to 1".into());
         }
-        if !matches!(self.pull_interval, Setting::Value(interval) if !interval.is_zero()) {
+        let Some(pull_interval) = known(self.pull_interval, "pull-interval")?.filter(|interval| !interval.is_zero())
+        else {
             return wrong("pull-interval", "pulls without a pace overrun the link; give a time above zero".into());
-        }
-        check_timeout("rto", resolved(self.rto, "rto").unwrap_or_default())
+        };
+        let rto = known(self.rto, "rto")?.unwrap_or(Duration::ZERO);
+        check_timeout("rto", rto)?;
+        Ok(NdpParams { window, paths: self.paths, path_penalty: self.path_penalty, pull_interval, rto })
     }
 
     fn needs_trimming(&self) -> bool {
@@ -96,30 +111,19 @@ impl EndpointSettings for NdpConfig {
     }
 
     fn longest_timeout(&self) -> Duration {
-        self.timeout()
+        self.rto.resolve(|| None).unwrap_or(Duration::MAX)
     }
 
     fn shortest_timeout(&self) -> Option<(&'static str, Duration)> {
-        Some(("rto", self.timeout()))
+        Some(("rto", self.longest_timeout()))
     }
 
     fn slowest_pace(&self) -> Duration {
-        self.interval()
+        self.pull_interval.resolve(|| None).unwrap_or(Duration::MAX)
     }
 
     fn receiver_pace(&self) -> Option<(&'static str, Duration, u64)> {
-        Some(("pull-interval", self.interval(), self.window()))
-    }
-}
-
-impl NdpConfig {
-    pub(super) fn window(&self) -> u64 {
-        resolved(self.initial_window, "initial-window").map_or(1, u64::from)
-    }
-    pub(super) fn timeout(&self) -> Duration {
-        resolved(self.rto, "rto").unwrap_or(Duration::MAX)
-    }
-    pub(super) fn interval(&self) -> Duration {
-        resolved(self.pull_interval, "pull-interval").unwrap_or(Duration::MAX)
+        let window = self.initial_window.resolve(|| None)?;
+        Some(("pull-interval", self.slowest_pace(), u64::from(window)))
     }
 }

@@ -5,12 +5,12 @@ use alloc::boxed::Box;
 use selvedge_units::{Bytes, HostId, Instant, Psn, QpNumber, Rate};
 use selvedge_wire::{Control, Data, Ecn, Label, Packet, Repr};
 
-use super::config::NdpConfig;
+use super::config::NdpParams;
 use super::pacer::PullPacer;
 use super::receiver::NdpReceiver;
 use super::sender::{NdpSegment, NdpSender};
 use crate::endpoint::{
-    Alarm, Closed, Completion, Context, Endpoint, EndpointConfig, Expected, Frames, HOST, Handled, Message, Received,
+    Alarm, Closed, Completion, Context, Endpoint, EndpointParams, Expected, Frames, HOST, Handled, Message, Received,
     Standing,
 };
 use crate::places::Places;
@@ -24,7 +24,7 @@ const PULL: Label = Label::new("pull");
 /// All NDP flows of one host.
 #[derive(Debug)]
 pub struct Host {
-    config: NdpConfig,
+    params: NdpParams,
     senders: Places<Box<Sending>>,
     receivers: Places<Box<Receiving>>,
     pacer: PullPacer,
@@ -70,15 +70,12 @@ impl Sending {
 
 impl Host {
     /// Creates the state of a host without flows.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &NdpConfig) -> Self {
+    pub fn new(params: &NdpParams) -> Self {
         Self {
-            config: *config,
+            params: *params,
             senders: Places::default(),
             receivers: Places::default(),
-            pacer: PullPacer::new(config),
+            pacer: PullPacer::new(params),
             alarm: Alarm::default(),
         }
     }
@@ -152,12 +149,12 @@ impl Host {
 }
 
 impl Endpoint for Host {
-    type Params = EndpointConfig;
+    type Params = EndpointParams;
 
     #[cold]
     fn open_sender(&mut self, cx: &mut Context<'_, '_>, qp: QpNumber, message: &Message) -> u32 {
-        let config = cx.params.try_into().unwrap_or(&self.config);
-        let sender = NdpSender::new(config, FIRST, cx.frames.packets(message.size), message.entropy);
+        let params = cx.params.try_into().unwrap_or(&self.params);
+        let sender = NdpSender::new(params, FIRST, cx.frames.packets(message.size), message.entropy);
         let flow = Sending { sender, message: *message, qp, queued: false, alarm: Alarm::default() };
         let entry = self.senders.put(Box::new(flow));
         if let Some(flow) = self.senders.get_mut(entry) {

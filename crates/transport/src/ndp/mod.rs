@@ -18,8 +18,7 @@ mod paths;
 mod receiver;
 mod sender;
 
-pub use config::NdpConfig as Config;
-pub use config::NdpConfig;
+pub use config::{NdpConfig, NdpConfig as Config, NdpParams};
 pub use host::Host;
 pub use pacer::PullPacer;
 pub use receiver::NdpReceiver;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use selvedge_units::{Duration, Instant};
 
-use super::config::NdpConfig;
+use super::config::NdpParams;
 
 /// The pulls that all flows of a host owe their senders. Flows are identified by small numbers chosen by the caller.
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ struct Debt {
 
 impl PullPacer {
     /// Creates the pacer of a host without flows.
-    pub fn new(config: &NdpConfig) -> Self {
+    pub fn new(params: &NdpParams) -> Self {
         let (ring, debts) = (VecDeque::new(), Vec::new());
-        Self { interval: config.interval(), next_at: Instant::ZERO, ring, debts, debtors: 0 }
+        Self { interval: params.pull_interval, next_at: Instant::ZERO, ring, debts, debtors: 0 }
     }
 
     /// Adds one pull owed by `flow`.

@@ -16,7 +16,7 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Psn, Seq};
 use selvedge_wire::{Ack, AckKind};
 
-use super::config::NdpConfig;
+use super::config::NdpParams;
 use super::paths::Paths;
 use crate::role::{Cx, HoldReason};
 
@@ -77,18 +77,18 @@ enum State {
 impl NdpSender {
     /// Creates the sender of a flow of `total` packets that begins with `first`; `entropy` distinguishes its paths from
     /// those of other flows.
-    pub fn new(config: &NdpConfig, first: Psn, total: u64, entropy: u32) -> Self {
+    pub fn new(params: &NdpParams, first: Psn, total: u64, entropy: u32) -> Self {
         Self {
             first,
             total,
             acked: Seq::new(0),
             sent: VecDeque::new(),
             again: VecDeque::new(),
-            unasked: config.window(),
+            unasked: params.window,
             credit: 0,
             pulled: 0,
-            paths: Paths::new(config.paths, config.path_penalty, entropy),
-            rto: config.timeout(),
+            paths: Paths::new(params.paths, params.path_penalty, entropy),
+            rto: params.rto,
             busy: Instant::ZERO,
             deadline: Instant::NEVER,
             timeouts: 0,

@@ -39,7 +39,7 @@ fn ack(kind: AckKind, expected: u64, seq: u64) -> Ack {
 
 #[test]
 fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
-    let mut sender = NdpSender::new(&config(3), FIRST, 10, 1);
+    let mut sender = NdpSender::new(&config(3).params().expect("valid settings"), FIRST, 10, 1);
     assert_eq!(sends(&mut sender, at(0)), [(0, false), (1, false), (2, false)]);
     assert_eq!(sender.hold(), HoldReason::Window);
     sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 1, 0));
@@ -55,7 +55,7 @@ fn the_first_window_goes_unasked_and_then_one_packet_per_pull() {
 /// A flow shorter than its first window, to a receiver with a slower link.
 #[test]
 fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
-    let mut sender = NdpSender::new(&config(10), FIRST, 3, 1);
+    let mut sender = NdpSender::new(&config(10).params().expect("valid settings"), FIRST, 3, 1);
     assert_eq!(sends(&mut sender, at(0)).len(), 3);
     sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 1));
     sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, 2));
@@ -68,7 +68,12 @@ fn what_was_trimmed_waits_for_a_pull_though_the_first_window_is_not_spent() {
 
 #[test]
 fn a_timeout_that_never_comes_can_be_counted() {
-    let mut sender = NdpSender::new(&NdpConfig { rto: Setting::Value(Duration::MAX), ..config(3) }, FIRST, 3, 1);
+    let mut sender = NdpSender::new(
+        &NdpConfig { rto: Setting::Value(Duration::MAX), ..config(3) }.params().expect("valid settings"),
+        FIRST,
+        3,
+        1,
+    );
     sends(&mut sender, at(7));
     assert_eq!(sender.poll_timeout(), None);
 }
@@ -86,7 +91,7 @@ fn first_windows_are_no_wider_than_receivers_tell_packets_apart() {
 
 #[test]
 fn what_was_trimmed_goes_before_what_is_new() {
-    let mut sender = NdpSender::new(&config(4), FIRST, 10, 1);
+    let mut sender = NdpSender::new(&config(4).params().expect("valid settings"), FIRST, 10, 1);
     sends(&mut sender, at(0));
     for seq in [2, 1] {
         sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Nack, 1, seq));
@@ -99,7 +104,7 @@ fn what_was_trimmed_goes_before_what_is_new() {
 
 #[test]
 fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
-    let mut sender = NdpSender::new(&config(3), FIRST, 3, 1);
+    let mut sender = NdpSender::new(&config(3).params().expect("valid settings"), FIRST, 3, 1);
     sends(&mut sender, at(0));
     sender.handle_ack(&mut Cx::at(at(5)), &ack(AckKind::Ack, 0, 1));
     assert_eq!(sender.poll_timeout(), Some(at(100)));
@@ -116,7 +121,7 @@ fn what_nothing_is_heard_of_is_sent_again_after_the_timeout() {
 
 #[test]
 fn one_packet_asks_for_pulls_that_were_lost() {
-    let mut sender = NdpSender::new(&config(1), FIRST, 3, 1);
+    let mut sender = NdpSender::new(&config(1).params().expect("valid settings"), FIRST, 3, 1);
     sends(&mut sender, at(0));
     sender.handle_ack(&mut Cx::at(at(40)), &ack(AckKind::Ack, 1, 0));
     sender.handle_timeout(&mut Cx::at(at(100)));
@@ -127,7 +132,7 @@ fn one_packet_asks_for_pulls_that_were_lost() {
 
 #[test]
 fn answers_that_make_no_sense_change_nothing() {
-    let mut sender = NdpSender::new(&config(2), FIRST, 9, 1);
+    let mut sender = NdpSender::new(&config(2).params().expect("valid settings"), FIRST, 9, 1);
     sends(&mut sender, at(0));
     for (expected, seq) in [(3, 0), (0, 2), (5, 7)] {
         sender.handle_ack(&mut Cx::at(at(1)), &ack(AckKind::Nack, expected, seq));
@@ -158,7 +163,7 @@ fn receivers_refuse_headers_and_keep_what_comes_early() {
 
 #[test]
 fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
-    let mut pacer = PullPacer::new(&config(1));
+    let mut pacer = PullPacer::new(&config(1).params().expect("valid settings"));
     for flow in [7, 7, 7, 2, 7, 4] {
         pacer.owe(flow);
     }
@@ -180,8 +185,9 @@ fn flows_of_a_host_are_pulled_in_turn_at_one_pace() {
 /// Transfers one flow over a link that trims, loses, duplicates and reorders, until it is done.
 fn transfer(seed: u64, total: u64) {
     let mut rng = Rng::stream(seed, selvedge_units::Domain::Impairment, 0);
-    let (mut sender, mut receiver) = (NdpSender::new(&config(8), FIRST, total, 3), NdpReceiver::new(FIRST));
-    let mut pacer = PullPacer::new(&config(8));
+    let (mut sender, mut receiver) =
+        (NdpSender::new(&config(8).params().expect("valid settings"), FIRST, total, 3), NdpReceiver::new(FIRST));
+    let mut pacer = PullPacer::new(&config(8).params().expect("valid settings"));
     let mut there: VecDeque<Data> = VecDeque::new();
     let mut back: VecDeque<Ack> = VecDeque::new();
     let mut pulls: VecDeque<(u32, Psn)> = VecDeque::new();

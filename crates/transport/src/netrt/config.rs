@@ -4,7 +4,7 @@ use alloc::format;
 
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// NetRT in top-of-rack switches: selective retransmission between them, invisible to NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -82,24 +82,33 @@ impl NetRtConfig {
         let until_asked = fabric.pipe() + (fabric.frame + fabric.gap) * 2;
         resolve(&mut self.pool, || Some(fabric.bdp.max(until_asked)));
         resolve(&mut self.buffer, || Some(fabric.bdp.max(until_asked)));
-        resolve(&mut self.interval, || Some(fabric.base_rtt));
-        let interval = resolved(self.interval, "interval");
+        let interval = resolve(&mut self.interval, || Some(fabric.base_rtt));
         resolve(&mut self.quiet, || interval.map(|interval| interval.saturating_mul(3) / 4));
         resolve(&mut self.lifetime, || interval.map(|interval| interval.saturating_mul(4)));
     }
 
-    /// Checks the settings.
+    /// Checks the resolved settings.
     ///
     /// # Errors
-    /// Names the invalid key and the valid values.
+    /// Those of [`NetRtConfig::params`].
     pub fn check(&self) -> Result<(), SettingError> {
-        if matches!(self.interval, Setting::Off | Setting::Value(Duration::ZERO)) {
+        self.params().map(drop)
+    }
+
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// Names the key that is invalid, or still says "auto", and the valid values.
+    pub fn params(&self) -> Result<Settings, SettingError> {
+        let interval = known(self.interval, "interval")?.unwrap_or(Duration::ZERO);
+        if interval.is_zero() {
             return Err(SettingError::new(
                 "interval",
                 "a lost request would never be repeated; give a time above zero",
             ));
         }
-        if self.lifetime == Setting::Value(Duration::ZERO) {
+        let lifetime = known(self.lifetime, "lifetime")?;
+        if lifetime == Some(Duration::ZERO) {
             let message = "duplicates would be worthless at once; give a time above zero, or \"off\"";
             return Err(SettingError::new("lifetime", message));
         }
@@ -131,11 +140,26 @@ impl NetRtConfig {
         if self.idle.is_zero() {
             return Err(SettingError::new("idle", "flows would be forgotten at once; give a time above zero"));
         }
-        Ok(())
+        Ok(Settings {
+            pool: known(self.pool, "pool")?.map_or(0, Bytes::get),
+            buffer: known(self.buffer, "buffer")?.map_or(0, Bytes::get),
+            interval,
+            quiet: known(self.quiet, "quiet")?.unwrap_or(Duration::ZERO),
+            lifetime,
+            patience: self.patience,
+            pause: self.pause,
+            flows: self.flows as usize,
+            idle: self.idle,
+            restarts: false,
+            k_low: low.get(),
+            k_high: high.get(),
+            max_rate: self.max_rate,
+            min_rate: self.min_rate,
+        })
     }
 }
 
-/// Resolved settings of NetRT.
+/// Parameters of NetRT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     pub(super) pool: u64,
@@ -155,30 +179,6 @@ pub struct Settings {
     k_high: u64,
     max_rate: f64,
     min_rate: f64,
-}
-
-impl From<&NetRtConfig> for Settings {
-    /// # Panics
-    /// If a setting is still "auto".
-    fn from(config: &NetRtConfig) -> Self {
-        let bytes = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get();
-        Self {
-            pool: bytes(config.pool, "pool"),
-            buffer: bytes(config.buffer, "buffer"),
-            interval: resolved(config.interval, "interval").unwrap_or(config.idle),
-            quiet: resolved(config.quiet, "quiet").unwrap_or_default(),
-            lifetime: resolved(config.lifetime, "lifetime"),
-            patience: config.patience,
-            pause: config.pause,
-            flows: config.flows as usize,
-            idle: config.idle,
-            restarts: false,
-            k_low: config.k_low.get(),
-            k_high: config.k_high.get(),
-            max_rate: config.max_rate,
-            min_rate: config.min_rate,
-        }
-    }
 }
 
 impl Settings {

@@ -6,7 +6,6 @@ use selvedge_units::Bytes;
 
 use super::config::NetRtConfig;
 use super::{COUNTER_BITS, STATE_BITS, WINDOW};
-use crate::fabric::resolved;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope};
 
 const PUBLISHED: Published = Published {
@@ -20,12 +19,9 @@ const PUBLISHED: Published = Published {
 
 impl NetRtConfig {
     /// Returns the state that these resolved settings need: of each flow at both its ToRs, and of each port.
-    ///
-    /// # Panics
-    /// If a setting is still "auto".
     pub fn footprint(&self) -> Footprint {
-        let bits = |setting, key| resolved(setting, key).unwrap_or(Bytes::ZERO).get() * 8;
-        let (pool, buffer) = (bits(self.pool, "pool"), bits(self.buffer, "buffer"));
+        let [pool, buffer] =
+            [self.pool, self.buffer].map(|room| room.resolve(|| None).map_or(0, |bytes: Bytes| bytes.get() * 8));
         Footprint { published: Some(PUBLISHED), ..Footprint::default() }
             .with("requests", Scope::QueuePair, COUNTER_BITS, "source ToR: how often it was asked for")
             .with("epsn", Scope::QueuePair, PSN_BITS, "destination ToR: ePSN")

@@ -31,7 +31,7 @@ fn settings(change: impl FnOnce(&mut NetRtConfig)) -> Settings {
     };
     change(&mut config);
     config.check().expect("a valid configuration");
-    Settings::from(&config)
+    config.params().expect("valid settings")
 }
 
 fn passing(handle: u32) -> Passing<u32> {
@@ -564,6 +564,7 @@ fn values_that_cannot_work_are_named() {
     let wrong = |change: fn(&mut NetRtConfig)| {
         let mut config = NetRtConfig::default();
         change(&mut config);
+        config.resolve(&Fabric::IRN_PAPER);
         config.check().expect_err("should be refused").key
     };
     assert_eq!(wrong(|config| config.interval = Setting::Off), "interval");

@@ -22,10 +22,10 @@ use selvedge_wire::{Packet, Repr};
 use crate::endpoint::{Alarm, Closed, Context, Endpoint, Expected, Frames, Handled, Message, Received, Standing};
 use crate::feedback::{Feedback, FeedbackConfig};
 use crate::places::Places;
-use crate::receiver::{Receiver, ReceiverConfig};
-use crate::recovery::Scheme;
+use crate::receiver::Receiver;
+use crate::recovery::{RecoveryParams, SchemeParams};
 use crate::role::Limits;
-use crate::sender::{Sender, SenderConfig};
+use crate::sender::{Sender, SenderParams};
 use crate::shared_pools::SharedPools;
 
 pub use incoming::Incoming;
@@ -37,9 +37,9 @@ use state::{RecvQp, SendQp};
 #[derive(Clone, Copy, Debug)]
 pub struct RdmaParams {
     /// Configuration of the engine at the sending end.
-    pub sender: SenderConfig,
+    pub sender: SenderParams,
     /// Configuration of the engine at the receiving end.
-    pub receiver: ReceiverConfig,
+    pub receiver: RecoveryParams,
     /// Feedback that the receiving end gives to congestion control.
     pub feedback: FeedbackConfig,
 }
@@ -47,7 +47,7 @@ pub struct RdmaParams {
 impl RdmaParams {
     /// Returns whether receivers leave expected packets without an answer ([`QueuePairs::incoming`]).
     pub fn takes_unanswered(&self) -> bool {
-        self.feedback.is_silent() && !self.receiver.recovery.acknowledges_each()
+        self.feedback.is_silent() && !self.receiver.acknowledges_each()
     }
 }
 
@@ -73,7 +73,7 @@ impl QueuePairs {
     pub fn new(params: &RdmaParams) -> Self {
         Self {
             busy_sender: (core::mem::offset_of!(SendQp, sender) + Sender::busy_bytes(&params.sender)) as u32,
-            pools: params.receiver.recovery.shared_pools(),
+            pools: params.receiver.shared_pools(),
             ..Self::default()
         }
     }

@@ -10,7 +10,7 @@
 use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Bytes, Duration, Instant, Psn, Seq, Setting};
+use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Holes};
 
 use crate::fabric::{Fabric, SettingError};
@@ -236,13 +236,23 @@ impl Answer {
 
 /// The properties of a scheme that follow from its settings.
 pub trait Scheme {
+    /// What the scheme's engines are built from: checked values, none of them "auto".
+    type Params;
+
     /// Replaces every "auto" by a value for `fabric`.
     fn resolve(&mut self, fabric: &Fabric);
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// When a setting cannot work, or still says "auto".
+    fn params(&self) -> Result<Self::Params, SettingError>;
     /// Checks the resolved settings.
     ///
     /// # Errors
-    /// When a setting cannot work.
-    fn check(&self) -> Result<(), SettingError>;
+    /// Those of [`Scheme::params`].
+    fn check(&self) -> Result<(), SettingError> {
+        self.params().map(drop)
+    }
     /// Returns whether data packets are acknowledged. Without acknowledgements, a sender never knows that it is done.
     fn acknowledges(&self) -> bool;
     /// Returns whether each data packet is acknowledged, rather than some or none.
@@ -253,22 +263,8 @@ pub trait Scheme {
     fn extra_header(&self) -> Bytes;
     /// Returns the cost of the scheme's state on a NIC, for its resolved settings.
     fn footprint(&self) -> Footprint;
-    /// Returns unused state to be shared by the queue pairs of a NIC.
-    fn shared_pools(&self) -> SharedPools {
-        SharedPools::default()
-    }
-    /// Returns the packets per queue pair that a reorder buffer holds beside the application's memory; zero where
-    /// out-of-order packets are placed at once, or not kept.
-    fn reorder_slots(&self) -> u32 {
-        0
-    }
-    /// Returns how many packets a flow may have in flight (BDP-FC).
-    fn bdp_cap(&self) -> Setting<u32>;
-    /// Sets the limit of packets in flight ([`Scheme::bdp_cap`]) for receivers that drop what lies beyond it: their
-    /// senders may have a larger one.
-    fn set_receivers_cap(&mut self, cap: Setting<u32>) {
-        let _ = cap;
-    }
+    /// Returns how many packets a flow may have in flight (BDP-FC), with resolved settings; `None` is no limit.
+    fn bdp_cap(&self) -> Option<u32>;
     /// Returns whether receivers keep packets that arrive out of order.
     fn keeps_out_of_order(&self) -> bool {
         true
@@ -297,19 +293,45 @@ pub trait Scheme {
     fn wire_id(&self) -> Option<u8>;
 }
 
+/// The properties of a scheme that follow from its parameters.
+pub trait SchemeParams {
+    /// Returns how many packets a flow may have in flight (BDP-FC); `None` is no limit.
+    fn bdp_cap(&self) -> Option<u32>;
+    /// Sets the limit of packets in flight for receivers that drop what lies beyond it: their senders may have a larger
+    /// one.
+    fn set_receivers_cap(&mut self, cap: Option<u32>) {
+        let _ = cap;
+    }
+    /// Returns whether data packets are acknowledged, like [`Scheme::acknowledges`].
+    fn acknowledges(&self) -> bool {
+        true
+    }
+    /// Returns whether each data packet is acknowledged, like [`Scheme::acknowledges_each`].
+    fn acknowledges_each(&self) -> bool {
+        self.acknowledges()
+    }
+    /// Returns unused state to be shared by the queue pairs of a NIC.
+    fn shared_pools(&self) -> SharedPools {
+        SharedPools::default()
+    }
+    /// Returns the packets per queue pair that a reorder buffer holds beside the application's memory; zero where
+    /// out-of-order packets are placed at once, or not kept.
+    fn reorder_slots(&self) -> u32 {
+        0
+    }
+    /// Returns the number that names the scheme, like [`Scheme::wire_id`].
+    fn wire_id(&self) -> Option<u8>;
+}
+
 registry! {
     /// Loss recovery, with its settings.
     config RecoveryConfig: Scheme {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn acknowledges(&self) -> bool;
         fn acknowledges_each(&self) -> bool;
         fn extra_header(&self) -> Bytes;
         fn footprint(&self) -> Footprint;
-        fn shared_pools(&self) -> SharedPools;
-        fn reorder_slots(&self) -> u32;
-        fn bdp_cap(&self) -> Setting<u32>;
-        fn set_receivers_cap(&mut self, cap: Setting<u32>);
+        fn bdp_cap(&self) -> Option<u32>;
         fn keeps_out_of_order(&self) -> bool;
         fn survives_reordering(&self) -> bool;
         fn pool(&self) -> Option<(&'static str, u32)>;
@@ -317,6 +339,16 @@ registry! {
         fn longest_timeout(&self) -> Duration;
         fn shortest_timeout(&self) -> Option<(&'static str, Duration)>;
         fn forget_pfc(&mut self);
+        fn wire_id(&self) -> Option<u8>;
+    }
+    /// Parameters of a loss recovery, for engines.
+    params RecoveryParams: SchemeParams {
+        fn bdp_cap(&self) -> Option<u32>;
+        fn set_receivers_cap(&mut self, cap: Option<u32>);
+        fn acknowledges(&self) -> bool;
+        fn acknowledges_each(&self) -> bool;
+        fn shared_pools(&self) -> SharedPools;
+        fn reorder_slots(&self) -> u32;
         fn wire_id(&self) -> Option<u8>;
     }
     /// Any loss recovery, sender's half.

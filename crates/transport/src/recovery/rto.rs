@@ -10,7 +10,7 @@
 use selvedge_units::Duration;
 
 /// An estimator of the round-trip time, its variation, and the timeout.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RtoEstimator {
     /// The smoothed round-trip time; zero before the first sample.
     smoothed: Duration,

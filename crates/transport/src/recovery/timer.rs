@@ -31,7 +31,7 @@ pub enum RtoRestart {
 
 /// The retransmission timer of one flow. The timer runs while packets are outstanding; it starts at the last cumulative
 /// progress, or at other events that [`RtoRestart`] selects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Timer {
     /// The start of the running timeout; [`Instant::NEVER`] while the timer is stopped.
     start: Instant,

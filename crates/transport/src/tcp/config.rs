@@ -3,9 +3,11 @@
 use alloc::format;
 use selvedge_units::{Bytes, Chance, Duration, Setting};
 
-use super::congestion::{CongestionConfig, new_reno};
+use super::congestion::{CongestionConfig, CongestionParams, Window, new_reno};
+use super::rto::RetransmissionTimeout;
+use super::sending::Settings;
 use crate::congestion::{Marking, Tuning};
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 
 /// TCP, as used by iWARP or by a kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -152,6 +154,39 @@ impl Default for TcpConfig {
     }
 }
 
+/// Parameters of both ends of a flow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Params {
+    /// Payload of a full segment, in octets.
+    pub mss: u64,
+    /// Whether a flow begins with a three-way handshake.
+    pub handshake: bool,
+    /// Whether a flow ends with FINs.
+    pub fin: bool,
+    /// Connections that carry a flow together.
+    pub subflows: u8,
+    pub(super) congestion: CongestionParams,
+    pub(super) window: Window,
+    pub(super) hystart: Option<Duration>,
+    pub(super) rto: RetransmissionTimeout,
+    pub(super) settings: Settings,
+    /// Octets of the receive buffer.
+    pub(super) buffer: u64,
+    /// The window scale that lets the window field express the buffer (RFC 7323, section 2.3), if windows are scaled.
+    pub(super) scale: Option<u8>,
+    pub(super) sack: bool,
+    pub(super) timestamps: bool,
+    pub(super) ecn: bool,
+    pub(super) time_wait: Duration,
+}
+
+impl Params {
+    /// Returns the value of the MSS option: the payload of segments without options (RFC 6691).
+    pub(super) fn announced_mss(&self) -> u16 {
+        (self.mss + if self.timestamps { TcpConfig::STAMP } else { 0 }) as u16
+    }
+}
+
 impl TcpConfig {
     /// Bytes of the time stamps option and its padding.
     pub(super) const STAMP: u64 = 12;
@@ -163,17 +198,15 @@ impl TcpConfig {
     /// Replaces every "auto"; `mtu` is the NIC's payload of a full packet.
     pub fn resolve(&mut self, fabric: &Fabric, mtu: Bytes) {
         self.congestion.resolve(fabric);
-        resolve(&mut self.mss, || Some(mtu));
-        let mss = self.mss();
-        resolve(&mut self.initial_window_cap, || Some(Bytes::new(14_600)));
-        let cap = resolved(self.initial_window_cap, "initial-window-cap").map_or(u64::MAX, Bytes::get);
+        let mss = resolve(&mut self.mss, || Some(mtu)).map_or(0, Bytes::get);
+        let cap = resolve(&mut self.initial_window_cap, || Some(Bytes::new(14_600))).map_or(u64::MAX, Bytes::get);
         resolve(&mut self.initial_window, || Some((cap / mss.max(1)).clamp(2, 10) as u32));
         resolve(&mut self.initial_ssthresh, || None);
         resolve(&mut self.hystart, || Some(Duration::from_ms(4)));
         let limit = if self.hystart == Setting::Off { 1 } else { 8 };
         resolve(&mut self.slow_start_limit, || Some(limit));
-        resolve(&mut self.min_rto, || Some(fabric.congested_rtt.max(fabric.base_rtt.saturating_mul(3) / 2)));
-        let min_rto = self.min_rto();
+        let least = fabric.congested_rtt.max(fabric.base_rtt.saturating_mul(3) / 2);
+        let min_rto = resolve(&mut self.min_rto, || Some(least)).unwrap_or(Duration::ZERO);
         let first = if self.handshake { Duration::from_ms(1_000) } else { min_rto };
         resolve(&mut self.initial_rto, || Some(first.max(min_rto)));
         resolve(&mut self.delayed_ack, || Some((min_rto / 4).min(Duration::from_ms(40))));
@@ -193,35 +226,46 @@ impl TcpConfig {
         let threshold = fabric.frame * threshold.div_ceil(fabric.frame.get().max(1)).max(1);
         let step = Marking { k_min: threshold, k_max: threshold, p_max: Chance::ALWAYS, rate: fabric.line_rate };
         let is_dctcp = matches!(self.congestion, CongestionConfig::Dctcp(_));
-        self.uses_ecn().then_some(if is_dctcp { step } else { Marking::DCQCN })
+        (self.ecn == Ecn::On).then_some(if is_dctcp { step } else { Marking::DCQCN })
     }
 
     /// Checks the resolved settings.
     ///
     /// # Errors
-    /// If a setting is out of range or contradicts another.
+    /// Those of [`TcpConfig::params`].
     pub fn check(&self) -> Result<(), SettingError> {
+        self.params().map(drop)
+    }
+
+    /// Checks the resolved settings, and returns the parameters that they make.
+    ///
+    /// # Errors
+    /// If a setting is out of range, contradicts another, or still says "auto".
+    pub fn params(&self) -> Result<Params, SettingError> {
         let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
-        match self.mss {
-            Setting::Value(mss) if (Bytes::new(64)..=Bytes::new(9_000)).contains(&mss) => {}
-            Setting::Value(mss) => return wrong("mss", format!("{mss} is out of range: a segment carries 64B to 9KB")),
-            _ => return wrong("mss", "a segment carries something; give 64B to 9KB".into()),
-        }
-        if matches!(self.initial_window, Setting::Value(0) | Setting::Off) {
+        let mss = match known(self.mss, "mss")? {
+            Some(mss) if (Bytes::new(64)..=Bytes::new(9_000)).contains(&mss) => mss.get(),
+            Some(mss) => return wrong("mss", format!("{mss} is out of range: a segment carries 64B to 9KB")),
+            None => return wrong("mss", "a segment carries something; give 64B to 9KB".into()),
+        };
+        let Some(initial_window @ 1..) = known(self.initial_window, "initial-window")? else {
             return wrong("initial-window", "nothing can begin with nothing; give 1 segment or more".into());
-        }
-        if self.hystart == Setting::Value(Duration::ZERO) {
+        };
+        let hystart = known(self.hystart, "hystart")?;
+        if hystart == Some(Duration::ZERO) {
             return wrong("hystart", "every round trip would be too long; give more than 0, or \"off\"".into());
         }
-        if self.slow_start_limit == Setting::Value(0) {
+        let limit = known(self.slow_start_limit, "slow-start-limit")?;
+        if limit == Some(0) {
             return wrong("slow-start-limit", "a window that never grows; give 1 segment or more, or \"off\"".into());
         }
-        let min_rto = resolved(self.min_rto, "min-rto").unwrap_or_default();
+        let min_rto = known(self.min_rto, "min-rto")?.unwrap_or(Duration::ZERO);
         check_timeout("min-rto", min_rto)?;
         if self.max_rto < min_rto {
             return wrong("max-rto", format!("{} is less than min-rto, {min_rto}; give more", self.max_rto));
         }
-        check_timeout("initial-rto", resolved(self.initial_rto, "initial-rto").unwrap_or_default())?;
+        let initial_rto = known(self.initial_rto, "initial-rto")?.unwrap_or(Duration::ZERO);
+        check_timeout("initial-rto", initial_rto)?;
         if self.dup_thresh == 0 {
             return wrong(
                 "dup-thresh",
@@ -231,74 +275,86 @@ impl TcpConfig {
         if !(1..=Self::MOST_SUBFLOWS).contains(&self.subflows) {
             return wrong("subflows", format!("found {}, expected 1 to {}", self.subflows, Self::MOST_SUBFLOWS));
         }
-        self.check_receiver()?;
+        let ack_delay = self.ack_delay()?;
+        let buffer = self.buffer(mss)?;
         if matches!(self.congestion, CongestionConfig::Dctcp(_)) && self.ecn == Ecn::Off {
             return wrong(
                 "ecn",
                 "DCTCP without marks hears nothing; give \"on\", or another congestion control".into(),
             );
         }
-        self.congestion.check()
+        let congestion = self.congestion.params()?;
+        let ssthresh = known(self.initial_ssthresh, "initial-ssthresh")?.map_or(u64::MAX, Bytes::get);
+        let segments = |count: u32| u64::from(count) * mss;
+        let scale = (0..14).find(|shift: &u8| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14);
+        Ok(Params {
+            mss,
+            handshake: self.handshake,
+            fin: self.fin,
+            subflows: self.subflows,
+            congestion,
+            window: Window::new(segments(initial_window), ssthresh, mss, limit.map_or(u64::MAX, segments)),
+            hystart,
+            rto: RetransmissionTimeout::new(initial_rto, min_rto, self.max_rto),
+            settings: Settings {
+                threshold: self.dup_thresh,
+                has_limited_transmit: self.limited_transmit,
+                has_nagle: self.nagle,
+                initial_window: segments(initial_window),
+                initial_rto,
+                has_sack: false,
+                has_timestamps: false,
+                has_ecn: false,
+                has_rack: self.loss_detection == LossDetection::Rack,
+                has_tail_loss_probe: self.tail_loss_probe,
+                has_prr: self.prr,
+                has_eifel: self.eifel,
+                ack_delay,
+                ack_every: segments(self.ack_every),
+            },
+            buffer,
+            scale: self.window_scaling.then_some(scale),
+            sack: self.sack,
+            timestamps: self.timestamps,
+            ecn: match self.ecn {
+                Ecn::Auto => return Err(SettingError::left_auto("ecn")),
+                ecn => ecn == Ecn::On,
+            },
+            time_wait: self.time_wait,
+        })
     }
 
-    fn check_receiver(&self) -> Result<(), SettingError> {
-        let wrong = |key, message: alloc::string::String| Err(SettingError::new(key, message));
-        if let Setting::Value(delay) = self.delayed_ack
+    /// Returns the longest delay of acknowledgements, zero without.
+    fn ack_delay(&self) -> Result<Duration, SettingError> {
+        let delay = known(self.delayed_ack, "delayed-ack")?;
+        if let Some(delay) = delay
             && (delay.is_zero() || delay > Duration::from_ms(500))
         {
-            return wrong("delayed-ack", format!("{delay} is out of range: give up to 500ms (RFC 1122), or \"off\""));
+            let message = format!("{delay} is out of range: give up to 500ms (RFC 1122), or \"off\"");
+            return Err(SettingError::new("delayed-ack", message));
         }
         if self.ack_every == 0 {
-            return wrong("ack-every", "something must be received first; give 1 or more".into());
+            return Err(SettingError::new("ack-every", "something must be received first; give 1 or more"));
         }
-        let most = if self.window_scaling { Self::LARGEST_BUFFER } else { Self::LARGEST_UNSCALED };
-        match self.receive_buffer {
-            Setting::Value(buffer) if buffer > most => {
-                let why = if self.window_scaling { "with window scaling" } else { "without window scaling" };
-                wrong("receive-buffer", format!("{buffer} cannot be announced: at most {most} {why}"))
-            }
-            Setting::Value(buffer) if buffer.get() >= self.mss() => Ok(()),
-            _ => wrong("receive-buffer", format!("less than one segment of {}B; give more", self.mss())),
-        }
+        Ok(delay.unwrap_or(Duration::ZERO))
     }
 
-    /// Returns the payload of a full segment.
-    ///
-    /// # Panics
-    /// If the setting is still "auto"; likewise the getters below.
-    pub fn mss(&self) -> u64 {
-        resolved(self.mss, "mss").map_or(0, Bytes::get)
+    /// Returns the octets of the receive buffer.
+    fn buffer(&self, mss: u64) -> Result<u64, SettingError> {
+        let most = if self.window_scaling { Self::LARGEST_BUFFER } else { Self::LARGEST_UNSCALED };
+        let message = match known(self.receive_buffer, "receive-buffer")? {
+            Some(buffer) if buffer > most => {
+                let why = if self.window_scaling { "with window scaling" } else { "without window scaling" };
+                format!("{buffer} cannot be announced: at most {most} {why}")
+            }
+            Some(buffer) if buffer.get() >= mss => return Ok(buffer.get()),
+            _ => format!("less than one segment of {mss}B; give more"),
+        };
+        Err(SettingError::new("receive-buffer", message))
     }
+
     /// Returns the bytes of a data segment's TCP header.
     pub fn header(&self) -> u64 {
         20 + if self.timestamps { Self::STAMP } else { 0 }
-    }
-    /// Returns the value of the MSS option: the payload of segments without options (RFC 6691).
-    pub(super) fn announced_mss(&self) -> u16 {
-        (self.mss() + self.stamp()) as u16
-    }
-    pub(super) fn stamp(&self) -> u64 {
-        if self.timestamps { Self::STAMP } else { 0 }
-    }
-    pub(super) fn min_rto(&self) -> Duration {
-        resolved(self.min_rto, "min-rto").unwrap_or_default()
-    }
-    pub(super) fn initial_rto(&self) -> Duration {
-        resolved(self.initial_rto, "initial-rto").unwrap_or_default()
-    }
-    pub(super) fn buffer(&self) -> u64 {
-        resolved(self.receive_buffer, "receive-buffer").map_or(0, Bytes::get)
-    }
-    /// Returns the window scale that lets the window field express the buffer (RFC 7323, section 2.3).
-    pub(super) fn scale(&self) -> u8 {
-        let needed = |shift: &u8| self.buffer() >> shift <= u64::from(u16::MAX);
-        if self.window_scaling { (0..14).find(needed).unwrap_or(14) } else { 0 }
-    }
-    pub(super) fn uses_ecn(&self) -> bool {
-        match self.ecn {
-            Ecn::On => true,
-            Ecn::Off => false,
-            Ecn::Auto => panic!("ecn still says \"auto\": resolve the configuration first"),
-        }
     }
 }

@@ -26,7 +26,7 @@ mod sent;
 
 pub mod congestion;
 
-pub use config::{Ecn, LossDetection, TcpConfig};
+pub use config::{Ecn, LossDetection, Params, TcpConfig};
 pub use connection::{Connection, State, Transmit, clock};
 pub use host::{Host, TcpParams};
 pub use receiving::Arrival;

@@ -6,11 +6,10 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Octet, TcpSeq};
 use selvedge_wire::tcp::{Flags, Sacks};
 
-use super::TcpConfig;
+use super::Params;
 use super::connection::{TICK, age_of};
 use super::ranges::Ranges;
 use super::sending::place;
-use crate::fabric::resolved;
 use crate::role::Cx;
 
 /// The receiving half of a connection.
@@ -102,7 +101,7 @@ pub struct Arrival {
 
 impl Receiving {
     /// Creates a half that has received nothing.
-    pub(super) fn new(config: &TcpConfig) -> Self {
+    pub(super) fn new(params: &Params) -> Self {
         Self {
             initial: TcpSeq::new(0),
             next: Octet::SYN,
@@ -110,18 +109,18 @@ impl Receiving {
             recent: [Octet::SYN; Sacks::MOST],
             twice: None,
             fin: None,
-            buffer: config.buffer(),
+            buffer: params.buffer,
             unread: 0,
             edge: Octet::SYN,
             scale: 0,
-            mss: config.mss(),
+            mss: params.mss,
             acknowledged: Octet::SYN,
             pending: 0,
             timer: Instant::NEVER,
             is_due: false,
             earlier: None,
-            delay: resolved(config.delayed_ack, "delayed-ack").unwrap_or_default(),
-            every: u64::from(config.ack_every) * config.mss(),
+            delay: params.settings.ack_delay,
+            every: params.settings.ack_every,
             echo: Echo::Off,
             stamp: None,
         }

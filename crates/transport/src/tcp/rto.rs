@@ -8,7 +8,7 @@
 use selvedge_units::Duration;
 
 /// Smoothed round-trip time and the timeout derived from it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct RetransmissionTimeout {
     /// SRTT and RTTVAR, after the first sample.
     measured: Option<(Duration, Duration)>,

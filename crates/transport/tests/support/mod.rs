@@ -3,14 +3,15 @@
 
 pub(crate) mod eqds;
 
-use selvedge_transport::congestion::fixed::FixedConfig;
+use selvedge_transport::congestion::fixed::{FixedConfig, FixedParams};
 use selvedge_transport::recovery::go_back_n::{Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, Rto, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
 use selvedge_transport::tcp::congestion::CongestionConfig;
-use selvedge_transport::tcp::{Connection, TcpConfig};
+use selvedge_transport::tcp::{Connection, Params, TcpConfig};
 use selvedge_transport::{
-    Cx, DataVerdict, Fabric, Next, Receiver, ReceiverConfig, RecoveryConfig, Scheme, Sender, SenderConfig, SharedPools,
+    Cx, DataVerdict, Fabric, Next, Receiver, RecoveryConfig, RecoveryParams, Scheme, SchemeParams, Sender,
+    SenderParams, SharedPools, Tuning,
 };
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
@@ -37,10 +38,11 @@ impl Script<'_> {
             _ => u32::from_le_bytes([self.byte(), self.byte(), self.byte(), 0]),
         }
     }
-    fn recovery(&mut self) -> RecoveryConfig {
+    fn recovery(&mut self) -> RecoveryParams {
         let cap = [Setting::Value(1), Setting::Value(8), Setting::Value(111), Setting::Off][self.byte() as usize % 4];
         let irn = IrnConfig {
             timeouts: Timeouts::On,
+            rto_low: Setting::Off,
             rto_high: Setting::Value(Duration::from_us(320)),
             bdp_cap: cap,
             ..IrnConfig::default()
@@ -56,7 +58,7 @@ impl Script<'_> {
         let dynamic = DynamicRto { initial, ..DynamicRto::default() };
         let melo = MeloConfig { rto: Setting::Value(Duration::from_us(320)), bdp_cap: cap, ..MeloConfig::default() };
         let small = MeloConfig { pool_bits: 64, reorder_buffer: Setting::Value(100), ..melo };
-        match self.byte() % 12 {
+        let config: RecoveryConfig = match self.byte() % 12 {
             0 => irn.into(),
             1 => IrnConfig { nack_threshold: 3, ..irn }.into(),
             2 => IrnConfig { retransmit_delay: Duration::from_us(2), ..irn }.into(),
@@ -69,9 +71,10 @@ impl Script<'_> {
             7 => IrnConfig { rto: Rto::Dynamic(dynamic), ..irn }.into(),
             8 => GoBackNConfig { rto_low: Setting::Value(Duration::from_us(100)), ..go_back_n }.into(),
             _ => GoBackNConfig { rto: Setting::Off, acks: Acks::None, bdp_cap: Setting::Off, ..go_back_n }.into(),
-        }
+        };
+        config.params().expect("valid settings")
     }
-    fn tcp(&mut self) -> TcpConfig {
+    fn tcp(&mut self) -> Params {
         let flags = self.byte();
         let is = |bit: u8| flags >> bit & 1 != 0;
         let congestion = CongestionConfig::all().nth(self.byte() as usize % 6).expect("an index below 6");
@@ -89,8 +92,7 @@ impl Script<'_> {
         };
         let fabric = Fabric { frame: FRAME, ..Fabric::IRN_PAPER };
         config.resolve(&fabric, Bytes::new(500));
-        config.check().expect("valid settings");
-        config
+        config.params().expect("valid settings")
     }
     /// Returns a segment with numbers near those of both ends, or arbitrary ones.
     fn segment(&mut self, ours: TcpSeq, theirs: TcpSeq, acknowledged: u64, received: u64) -> Segment {
@@ -124,10 +126,10 @@ impl Script<'_> {
             sacks: [(blocks[0], blocks[1]), (blocks[1], blocks[2])].into_iter().collect(),
         }
     }
-    fn congestion(&mut self) -> FixedConfig {
+    fn congestion(&mut self) -> FixedParams {
         let window = [Setting::Off, Setting::Value(FRAME * 5)][self.byte() as usize % 2];
         let rate = [Setting::Off, Setting::Value(Rate::from_gbps(7))][self.byte() as usize % 2];
-        FixedConfig { window, rate }
+        FixedConfig { window, rate }.params().expect("valid settings")
     }
 }
 
@@ -136,7 +138,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     let mut script = Script(bytes);
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
     let first = Psn::new(Psn::MODULUS - 100);
-    let mut sender = Sender::new(&SenderConfig { recovery, congestion, frame: FRAME }, first);
+    let mut sender = Sender::new(&SenderParams { recovery, congestion, frame: FRAME }, first);
     let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut sent = Seq::ZERO;
@@ -212,7 +214,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     let mut script = Script(bytes);
     let recovery = script.recovery();
     let first = Psn::new(Psn::MODULUS - 100);
-    let mut receiver = Receiver::new(&ReceiverConfig { recovery }, first);
+    let mut receiver = Receiver::new(&recovery, first);
     let mut pools = recovery.shared_pools();
     let mut now = Instant::ZERO;
     let mut accepted = 0;
@@ -257,12 +259,12 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
 /// Passes arbitrary segments and times to both ends of a TCP connection.
 pub(crate) fn torment_connection(bytes: &[u8]) {
     let mut script = Script(bytes);
-    let config = script.tcp();
+    let params = script.tcp();
     let (ours, theirs) = (TcpSeq::new(u32::MAX - 3_000), TcpSeq::new(u32::MAX - 5_000));
     let mut end = match script.byte() % 3 {
-        0 => Connection::connect(&config, ours),
-        1 => Connection::listen(&config, ours),
-        _ => Connection::established(&config, ours, theirs),
+        0 => Connection::connect(&params, ours),
+        1 => Connection::listen(&params, ours),
+        _ => Connection::established(&params, ours, theirs),
     };
     let mut now = Instant::ZERO;
     let mut is_closed = false;
@@ -276,7 +278,7 @@ pub(crate) fn torment_connection(bytes: &[u8]) {
             }
             2 | 3 => {
                 if let Some(sent) = end.poll_transmit(&mut Cx::at(now)) {
-                    assert!(u64::from(sent.segment.payload) <= config.mss());
+                    assert!(u64::from(sent.segment.payload) <= params.mss);
                 }
             }
             4..=6 => {
@@ -320,10 +322,10 @@ fn check_quiet_until_timeout(end: &Connection, now: Instant) {
 }
 
 /// Moves `octets` over a path without loss, a window at a time.
-pub(crate) fn stream(config: &TcpConfig, octets: u64) {
+pub(crate) fn stream(params: &Params, octets: u64) {
     let (ours, theirs) = (TcpSeq::new(77), TcpSeq::new(99));
-    let mut one = Connection::established(config, ours, theirs);
-    let mut other = Connection::established(config, theirs, ours);
+    let mut one = Connection::established(params, ours, theirs);
+    let mut other = Connection::established(params, theirs, ours);
     one.supply(octets);
     let mut received = 0;
     let mut now = Instant::ZERO;

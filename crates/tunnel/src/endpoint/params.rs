@@ -109,7 +109,7 @@ pub(crate) fn check(config: &Config, peer: &Peer) -> Result<(), SettingError> {
 /// windows and quanta if their settings of the peer's MTU and of windows are equal.
 pub(super) fn of(config: &Config, peer: &Peer) -> EqdsParams {
     let (eqds, quantum) = settings(config, peer);
-    let params = eqds.params(quantum, Bytes::new(GAP));
+    let params = eqds.params(quantum, Bytes::new(GAP)).expect("the configuration was checked when it was read");
     EqdsParams { numbers: Numbers::new(32, LOW_BITS), reorder: REORDER, ..params }
 }
 

@@ -7,7 +7,7 @@ use selvedge_transport::eqds::eqif::{BackPressure, CnpConfig, PauseConfig};
 use selvedge_transport::eqds::{EqdsConfig, LifeConfig, Service};
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{CongestionConfig, Cx, Fabric, RecoveryConfig, Scheme, Tuning};
+use selvedge_transport::{CongestionConfig, Cx, Fabric, FeedbackConfig, RecoveryConfig, Scheme, Tuning};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber, Setting};
 use selvedge_wire::verbs::Headers;
 
@@ -44,7 +44,15 @@ fn recoveries() -> [RecoveryConfig; 3] {
 /// Returns parameters of NICs whose queue pairs send through tunnels.
 fn carrying(recovery: RecoveryConfig, congestion: CongestionConfig, change: impl FnOnce(&mut EqdsConfig)) -> NicParams {
     let (overhead, class) = (Bytes::new(90), 0);
-    let verbs = VerbsParams { recovery, congestion, overhead, window: 256, class, format: WireFormat::Selvedge };
+    let verbs = VerbsParams {
+        recovery: recovery.params().expect("valid settings"),
+        congestion: congestion.params().expect("valid settings"),
+        feedback: FeedbackConfig::new(&congestion.needs(), true),
+        overhead,
+        window: 256,
+        class,
+        format: WireFormat::Selvedge,
+    };
     let longest = Bytes::new(Headers::LONGEST as u64);
     let params = speaking_with(None, SHARE, None, |eqds| {
         // Frames are longer than those of flows.

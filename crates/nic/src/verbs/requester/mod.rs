@@ -21,7 +21,7 @@ mod wqe;
 
 use alloc::collections::VecDeque;
 
-use selvedge_transport::{Cx, Next, Scheme, Segment, Sender};
+use selvedge_transport::{Cx, Next, SchemeParams, Segment, Sender};
 use selvedge_units::{Bytes, Instant, Psn, Seq};
 use selvedge_wire::verbs::Ours;
 use selvedge_wire::verbs::opcode::operation as op;

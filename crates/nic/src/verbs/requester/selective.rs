@@ -2,7 +2,7 @@
 //! each names its destination, unless the recovery has a reorder buffer (MELO, section 3.2.2). Responses to Reads and
 //! Atomics have their own sequence, in which each packet is acknowledged.
 
-use selvedge_transport::{Cx, DataVerdict, Receiver, ReceiverConfig, Scheme, Segment};
+use selvedge_transport::{Cx, DataVerdict, Receiver, SchemeParams, Segment};
 use selvedge_units::{Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -46,7 +46,7 @@ impl Selective {
     /// Creates the state for a peer that has completed `msn` messages and sends responses from `first_psn` on.
     pub(super) fn new(terms: &Terms, first_psn: Psn, msn: Msn) -> Self {
         Self {
-            answers: Receiver::new(&ReceiverConfig { recovery: selective::widest(terms.init.recovery) }, first_psn),
+            answers: Receiver::new(&selective::widest(terms.init.recovery), first_psn),
             reorder: ReorderBuffer::new(terms.init.recovery.reorder_slots()),
             acks: Pending::default(),
             next_receive: 0,

@@ -14,7 +14,7 @@ mod standard;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_transport::{Cx, Scheme};
+use selvedge_transport::{Cx, SchemeParams};
 use selvedge_units::Instant;
 use selvedge_wire::verbs::{Headers, Ours};
 

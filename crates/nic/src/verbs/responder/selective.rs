@@ -8,7 +8,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::recovery::irn::{Completion as Bits, Completions};
-use selvedge_transport::{Cx, DataVerdict, Next, Receiver, ReceiverConfig, Scheme, Sender};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, SchemeParams, Sender};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::verbs::opcode::operation as op;
 use selvedge_wire::verbs::{Headers, Ours, Placement};
@@ -128,7 +128,7 @@ impl Selective {
     pub(super) fn new(terms: &Terms, first_psn: Psn, msn: u32) -> Self {
         let recovery = selective::widest(terms.init.recovery);
         Self {
-            receiver: Receiver::new(&ReceiverConfig { recovery }, first_psn),
+            receiver: Receiver::new(&recovery, first_psn),
             first_psn,
             newest: Instant::ZERO,
             acks: Pending::default(),

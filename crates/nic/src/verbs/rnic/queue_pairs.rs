@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::slice;
 
-use selvedge_transport::{Cx, Scheme};
+use selvedge_transport::{Cx, SchemeParams};
 use selvedge_units::QpNumber;
 
 use super::{Limits, Rnic};
@@ -33,9 +33,8 @@ impl Rnic {
         for cq in [init.send_cq, init.receive_cq] {
             self.cq(cq)?.users += 1;
         }
-        if init.recovery.pool().is_some() && !self.shared.has_pools {
+        if self.shared.pools.is_none() {
             self.shared.pools = init.recovery.shared_pools();
-            self.shared.has_pools = true;
         }
         let number = loop {
             self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);

@@ -5,10 +5,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::path::PathConfig;
 use selvedge_transport::recovery::irn::{DynamicRto, IrnConfig, Mode, PartialAcks, Rto, RtoRestart, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{CongestionConfig, Cx, Fabric, RecoveryConfig, Scheme};
+use selvedge_transport::{Cx, Fabric, FeedbackConfig, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting};
 use selvedge_wire::Bth;
 use selvedge_wire::verbs::Headers;
@@ -144,8 +145,9 @@ impl World {
                 srq: None,
                 capacities,
                 all_signaled: true,
-                recovery,
-                congestion: CongestionConfig::None(Default::default()),
+                recovery: recovery.params().expect("valid settings"),
+                congestion: NoneConfig {}.into(),
+                feedback: FeedbackConfig::default(),
                 overhead: Bytes::ZERO,
                 window: 256,
                 ack_every: 512,

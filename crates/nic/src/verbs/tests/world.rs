@@ -5,10 +5,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 
+use selvedge_transport::congestion::none::NoneConfig;
 use selvedge_transport::recovery::go_back_n::GoBackNConfig;
 use selvedge_transport::recovery::irn::{IrnConfig, Timeouts};
 use selvedge_transport::recovery::melo::MeloConfig;
-use selvedge_transport::{CongestionConfig, Cx, RecoveryConfig};
+use selvedge_transport::{Cx, Fabric, FeedbackConfig, RecoveryConfig, Scheme};
 use selvedge_units::{Bytes, Chance, Channel, Domain, Duration, Instant, Psn, QpNumber, Rng, Setting, TwoStates};
 use selvedge_wire::verbs::Headers;
 
@@ -28,6 +29,7 @@ pub(crate) const ALL: Access = Access::ALL;
 pub(crate) fn irn() -> RecoveryConfig {
     RecoveryConfig::Irn(IrnConfig {
         timeouts: Timeouts::On,
+        rto_low: Setting::Off,
         rto_high: Setting::Value(Duration::from_us(320)),
         bdp_cap: Setting::Value(64),
         ..IrnConfig::default()
@@ -43,7 +45,9 @@ pub(crate) fn melo() -> RecoveryConfig {
     })
 }
 pub(crate) fn go_back_n() -> RecoveryConfig {
-    RecoveryConfig::GoBackN(GoBackNConfig::default())
+    let mut go_back_n = RecoveryConfig::GoBackN(GoBackNConfig::default());
+    go_back_n.resolve(&Fabric::IRN_PAPER);
+    go_back_n
 }
 
 pub(crate) struct Host {
@@ -106,8 +110,9 @@ impl Host {
             srq: None,
             capacities,
             all_signaled: false,
-            recovery,
-            congestion: CongestionConfig::None(Default::default()),
+            recovery: recovery.params().expect("valid settings"),
+            congestion: NoneConfig {}.into(),
+            feedback: FeedbackConfig::default(),
             overhead: Bytes::ZERO,
             window,
             ack_every: 8,

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 use selvedge_switch::forward::Forwarding;
 use selvedge_switch::{Change, Switches};
+use selvedge_transport::SettingError;
+use selvedge_transport::netrt::{NetRtConfig, Settings};
 use selvedge_units::PortId;
 
 use self::classes::Classes;
@@ -87,13 +89,19 @@ pub(crate) fn build_with<const RECORDED: bool>(
         Partition::new(index as u16, cut.count, net, Edge::new(Arc::clone(&fabric), calendar), workload.clone())
     };
     let mut partitions: Vec<Partition<RECORDED>> = (0..cut.count).map(empty).collect();
-    let places = populate(&mut partitions, config, &numbering, &cut, &nics);
+    let places = populate(&mut partitions, config, &numbering, &cut, &nics, netrt(&config.switch.netrt)?);
     connect(&mut partitions, &link_ports, &places);
     make_lossy(&mut partitions, config, library, &link_ports, &places)?;
     crate::net::verbs::connect(&mut partitions, &config.transport, &workload.postings)?;
     partitions.iter_mut().for_each(Partition::open_workload);
     let changes = changes(config, graph, &link_ports)?;
     Ok(Built { partitions, places, changes, schedule: lookahead.schedule })
+}
+
+/// Returns the parameters of NetRT, if it is enabled.
+fn netrt(config: &NetRtConfig) -> Result<Option<Settings>, ConfigError> {
+    let wrong = |error: SettingError| ConfigError::new(&format!("switch.netrt.{}", error.key), error.message);
+    config.enabled.then(|| config.params().map_err(wrong)).transpose()
 }
 
 fn forwarding(config: &SimConfig, routes: &Routes) -> Result<Forwarding, ConfigError> {

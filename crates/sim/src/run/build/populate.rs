@@ -17,6 +17,7 @@ use selvedge_switch::port::{Egress, Ingress, PortExtra};
 use selvedge_switch::queue::{Line, Queue};
 use selvedge_switch::switch::{NOT_A_LEAF, Switch, SwitchFacts};
 use selvedge_switch::trimming::Trimmer;
+use selvedge_transport::netrt::Settings;
 use selvedge_units::{Bytes, Domain, Duration, HostId, PortId, Rate, Rng, SwitchId, mix64};
 
 use super::cut::Cut;
@@ -36,9 +37,10 @@ pub(super) fn populate<const RECORDED: bool>(
     numbering: &Numbering,
     cut: &Cut,
     nics: &[(Rate, Arc<NicParams>)],
+    netrt: Option<Settings>,
 ) -> Vec<(u16, u32)> {
     make_room(partitions, numbering, cut);
-    let blueprint = Blueprint::new(config, numbering, nics, partitions[0].edge.fabric.schedule.length());
+    let blueprint = Blueprint::new(config, numbering, nics, netrt, partitions[0].edge.fabric.schedule.length());
     let mut places = Vec::with_capacity(numbering.total as usize);
     for (host, &partition) in (0..).map(HostId).zip(&cut.hosts) {
         let port = blueprint.add_host(&mut partitions[partition as usize], host);
@@ -88,6 +90,8 @@ struct Blueprint<'a> {
     routes: &'a Routes,
     numbering: &'a Numbering,
     nics: &'a [(Rate, Arc<NicParams>)],
+    /// Parameters of NetRT, where ToRs have it.
+    netrt: Option<Settings>,
     /// Whether switches write telemetry on packets.
     writes_telemetry: bool,
     /// Length of a window in picoseconds.
@@ -98,13 +102,20 @@ struct Blueprint<'a> {
 }
 
 impl<'a> Blueprint<'a> {
-    fn new(config: &'a SimConfig, numbering: &'a Numbering, nics: &'a [(Rate, Arc<NicParams>)], window: u64) -> Self {
+    fn new(
+        config: &'a SimConfig,
+        numbering: &'a Numbering,
+        nics: &'a [(Rate, Arc<NicParams>)],
+        netrt: Option<Settings>,
+        window: u64,
+    ) -> Self {
         Self {
             config,
             graph: config.paths.graph(),
             routes: config.paths.routes(),
             numbering,
             nics,
+            netrt,
             writes_telemetry: config.transport.needs_telemetry(),
             window,
             longest_header: config.nic.with_longest_header(&config.transport, config.beside.as_ref()),
@@ -139,7 +150,7 @@ impl<'a> Blueprint<'a> {
             self.limit_input(net, at, link, id.into());
         }
         let local = first_port..first_port + ports.len() as u32;
-        let is_tor = config.netrt.enabled && ports.iter().any(|port| port.peer.host().is_some());
+        let is_tor = self.netrt.is_some() && ports.iter().any(|port| port.peer.host().is_some());
         let facts = self.add_queues(net, id, local.clone(), is_tor);
         let (shared, headroom) = self.shared_totals(net, ports);
         let ties = Rng::stream(self.config.seed, Domain::Ties, u64::from(id.0)).next_u64();
@@ -235,7 +246,7 @@ impl<'a> Blueprint<'a> {
     /// Makes the switch that was just added a ToR of NetRT, if hosts are attached to it.
     fn add_tor(&self, net: &mut Switches, ports: &[Port], local: Range<u32>, is_tor: bool) {
         let rates = ports.iter().map(|port| self.link_of(port).rate).collect();
-        net.tors.push(is_tor.then(|| Box::new(Tor::new((&self.config.switch.netrt).into(), rates))));
+        net.tors.push(self.netrt.filter(|_| is_tor).map(|netrt| Box::new(Tor::new(netrt, rates))));
         if is_tor {
             local.for_each(|at| net.set_slow_path(at, true));
         }

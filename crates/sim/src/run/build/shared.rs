@@ -60,7 +60,7 @@ fn nic(
     has_verbs: bool,
 ) -> Result<NicParams, ConfigError> {
     let SimConfig { nic, beside, .. } = config;
-    let (mut eqds, mut eqif) = transport.tunnel_params(nic);
+    let (mut eqds, mut eqif) = transport.tunnel_params(nic)?;
     let of_stacks = eqif.iter_mut().flat_map(|eqif| core::iter::once(&mut eqif.tunnel).chain(&mut eqif.tunnels));
     for tunnel in eqds.iter_mut().chain(of_stacks) {
         if let EqdsParams { policy: Policy::Weighted(weights), .. } = tunnel {
@@ -85,8 +85,11 @@ fn nic(
         mac_poll: nic.mac_poll,
         polls_at_random: nic.mac_poll_phases == PollPhases::Random,
         data_classes: classes.all_data | if has_verbs { 1 << classes.ack } else { 0 },
-        flows: transport.flows(nic, classes.ack),
-        beside: beside.as_ref().map(|beside| TcpParams { config: beside.tcp, ack_class: classes.beside_ack }),
+        flows: transport.flows(nic, classes.ack)?,
+        beside: match beside {
+            Some(beside) => Some(TcpParams { config: beside.params()?, ack_class: classes.beside_ack }),
+            None => None,
+        },
         eqds,
         eqif,
         verbs,
@@ -197,6 +200,7 @@ pub(super) fn fabric(
         notice: lookahead.notice,
         unacknowledged: !config.transport.acknowledges(),
         has_more_to_tell: config.transport.reports_freely() || config.transport.tunnels().is_some(),
+        senders_choose_ways: config.transport.chooses_ways(),
         hears_trims: config.transport.hears_trims(),
         writes_telemetry: config.transport.needs_telemetry(),
         has_cargo,

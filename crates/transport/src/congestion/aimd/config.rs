@@ -1,6 +1,6 @@
 //! Settings of AIMD.
 
-use crate::congestion::growing::WindowConfig;
+use crate::congestion::growing::{Window, WindowConfig};
 use crate::congestion::{Needs, Tuning};
 use crate::fabric::{Fabric, SettingError};
 
@@ -35,16 +35,27 @@ impl Default for AimdConfig {
     }
 }
 
+/// Parameters of AIMD.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AimdParams {
+    pub(super) window: Window,
+    pub(super) decrease_factor: f64,
+    pub(super) on_timeout: OnTimeout,
+}
+
 impl Tuning for AimdConfig {
+    type Params = AimdParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         self.window.resolve(fabric);
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<AimdParams, SettingError> {
         if !(0.0..1.0).contains(&self.decrease_factor) {
             let message = alloc::format!("{} is out of range: from 0 to below 1", self.decrease_factor);
             return Err(SettingError::new("decrease-factor", message));
         }
-        self.window.check()
+        let Self { decrease_factor, on_timeout, .. } = *self;
+        Ok(AimdParams { window: self.window.params()?, decrease_factor, on_timeout })
     }
     fn needs(&self) -> Needs {
         Needs { acks: true, losses: true, ..Needs::default() }

@@ -8,7 +8,7 @@ use crate::role::Cx;
 
 mod config;
 
-pub use config::{AimdConfig, AimdConfig as Config, OnTimeout};
+pub use config::{AimdConfig, AimdConfig as Config, AimdParams, OnTimeout};
 
 /// The window of one flow.
 #[derive(Clone, Debug)]
@@ -20,12 +20,9 @@ pub struct Control {
 
 impl Control {
     /// Creates the control of a flow that has sent nothing.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &AimdConfig) -> Self {
-        let AimdConfig { window, decrease_factor, on_timeout } = config;
-        Self { window: Window::new(window), decrease_factor: *decrease_factor, on_timeout: *on_timeout }
+    pub const fn new(params: &AimdParams) -> Self {
+        let AimdParams { window, decrease_factor, on_timeout } = *params;
+        Self { window, decrease_factor, on_timeout }
     }
 }
 

@@ -32,14 +32,14 @@ fn frames(control: &Control) -> f64 {
 
 #[test]
 fn a_flow_starts_at_line_rate() {
-    let control = Control::new(&config());
+    let control = Control::new(&config().params().expect("valid settings"));
     assert_eq!(control.window(), Fabric::IRN_PAPER.line_rate.amount_in(Fabric::IRN_PAPER.base_rtt));
     assert_eq!(control.rate(), Rate::MAX);
 }
 
 #[test]
 fn a_window_acknowledged_is_a_frame_gained() {
-    let mut control = Control::new(&of_frames(10));
+    let mut control = Control::new(&of_frames(10).params().expect("valid settings"));
     for round in 0..20 {
         let before = frames(&control);
         (0..10 + round).for_each(|_| hear(&mut control, acked(FRAME, 24)));
@@ -51,7 +51,7 @@ fn a_window_acknowledged_is_a_frame_gained() {
 
 #[test]
 fn a_loss_halves_the_window() {
-    let mut control = Control::new(&of_frames(64));
+    let mut control = Control::new(&of_frames(64).params().expect("valid settings"));
     hear(&mut control, Signal::Lost);
     assert_eq!(frames(&control), 32.0);
     hear(&mut control, Signal::TimedOut);
@@ -62,14 +62,15 @@ fn a_loss_halves_the_window() {
 
 #[test]
 fn a_timeout_may_start_over() {
-    let mut control = Control::new(&AimdConfig { on_timeout: OnTimeout::Restart, ..of_frames(64) });
+    let mut control =
+        Control::new(&AimdConfig { on_timeout: OnTimeout::Restart, ..of_frames(64) }.params().expect("valid settings"));
     hear(&mut control, Signal::TimedOut);
     assert_eq!(control.window(), Bytes::new(FRAME));
 }
 
 #[test]
 fn a_window_that_is_not_filled_does_not_grow() {
-    let mut control = Control::new(&of_frames(64));
+    let mut control = Control::new(&of_frames(64).params().expect("valid settings"));
     let Signal::Acked { bytes, rtt, marked, acked, sent, .. } = acked(FRAME, 24) else { unreachable!() };
     hear(&mut control, Signal::Acked { bytes, rtt, marked, acked, sent, in_flight: bytes * 61 });
     assert_eq!(frames(&control), 64.0);
@@ -81,7 +82,7 @@ fn a_window_that_is_not_filled_does_not_grow() {
 fn slow_start_doubles_until_the_first_loss() {
     let mut config = of_frames(2);
     config.window.slow_start = true;
-    let mut control = Control::new(&config);
+    let mut control = Control::new(&config.params().expect("valid settings"));
     for expected in [4.0, 8.0, 16.0] {
         let count = frames(&control) as u64;
         (0..count).for_each(|_| hear(&mut control, acked(FRAME, 24)));
@@ -96,7 +97,7 @@ fn slow_start_doubles_until_the_first_loss() {
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String { format!("{:>8}", control.window().get()) };
-    let mut rounds = Rounds::new(Control::new(&of_frames(16)), "window, B", &show);
+    let mut rounds = Rounds::new(Control::new(&of_frames(16).params().expect("valid settings")), "window, B", &show);
     for round in 1..=24 {
         let window = rounds.control.window().get();
         rounds.signal(round * 24, &format!("{window} B acknowledged"), acked(window, 24));

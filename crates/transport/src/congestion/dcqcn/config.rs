@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use crate::congestion::{Marking, Needs, Tuning, pause};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// DCQCN. Settings at "auto" have the values of `defaults`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -172,7 +172,39 @@ const VENDOR_MARKING: Marking = Marking {
     rate: Rate::from_gbps(25),
 };
 
+/// Parameters of DCQCN's reaction point.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DcqcnParams {
+    pub(super) initial_alpha: f64,
+    pub(super) rules: Rules,
+}
+
+/// The parameters that a flow keeps. Rates are in bits per second.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Rules {
+    pub(super) line_rate: f64,
+    pub(super) min_rate: f64,
+    pub(super) additive_increase: f32,
+    pub(super) hyper_increase: f32,
+    pub(super) g: f64,
+    pub(super) min_decrease_factor: f64,
+    pub(super) alpha_interval: Duration,
+    pub(super) decrease_interval: Duration,
+    pub(super) increase_timer: Duration,
+    /// Bytes between two increases; [`u64::MAX`] when off.
+    pub(super) byte_counter: u64,
+    pub(super) rate_on_first_cnp: Rate,
+    /// The part of the rate that remains after a loss; 1 where losses have no effect.
+    pub(super) loss_factor: f64,
+    pub(super) fast_recovery_steps: u32,
+    pub(super) per_interval: bool,
+    pub(super) below_link: bool,
+    pub(super) clamp_always: bool,
+}
+
 impl Tuning for DcqcnConfig {
+    type Params = DcqcnParams;
+
     fn hears_cnps(&self) -> bool {
         true
     }
@@ -182,8 +214,8 @@ impl Tuning for DcqcnConfig {
             Defaults::ConnectX => CONNECT_X,
             Defaults::PaperOnConnectX => PAPER_ON_CONNECT_X,
         };
-        resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
+        let line_rate = resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        self.below_link = line_rate.is_some_and(|rate| rate < fabric.line_rate);
         resolve(&mut self.cnp_interval, || Some(values.cnp_interval));
         if self.alpha_update == AlphaUpdate::Auto {
             self.alpha_update = values.alpha_update;
@@ -206,45 +238,60 @@ impl Tuning for DcqcnConfig {
         resolve(&mut self.min_rate, || Some(values.min_rate));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<DcqcnParams, SettingError> {
         let line_rate = needed(self.line_rate, "line-rate")?;
         let min_rate = needed(self.min_rate, "min-rate")?;
         if min_rate.is_zero() || min_rate > line_rate {
             let message = alloc::format!("{min_rate} is out of range: above 0, at most the line rate, {line_rate}");
             return Err(SettingError::new("min-rate", message));
         }
-        for (key, interval) in [
-            ("cnp-interval", self.cnp_interval),
-            ("alpha-interval", self.alpha_interval),
-            ("increase-timer", self.increase_timer),
-        ] {
-            let interval = needed(interval, key)?;
-            if interval.is_zero() && key != "cnp-interval" {
-                return Err(SettingError::new(key, "a timer of zero never stops; give a time above zero"));
-            }
-        }
-        if let Setting::Value(factor) = self.loss_factor
-            && !(factor > 0.0 && factor <= 1.0)
-        {
+        needed(self.cnp_interval, "cnp-interval")?;
+        let timer = |setting, key| match needed(setting, key)? {
+            Duration::ZERO => Err(SettingError::new(key, "a timer of zero never stops; give a time above zero")),
+            interval => Ok(interval),
+        };
+        let alpha_interval = timer(self.alpha_interval, "alpha-interval")?;
+        let increase_timer = timer(self.increase_timer, "increase-timer")?;
+        let factor = known(self.loss_factor, "loss-factor")?.unwrap_or(1.0);
+        if !(factor > 0.0 && factor <= 1.0) {
             let message = alloc::format!("{factor} is out of range: above 0, at most 1");
             return Err(SettingError::new("loss-factor", message));
         }
         if self.byte_counter == Setting::Value(Bytes::ZERO) {
             return Err(SettingError::new("byte-counter", "give some bytes, or \"off\" for the timer alone"));
         }
-        for (key, value) in
-            [("g", self.g), ("initial-alpha", self.initial_alpha), ("min-decrease-factor", self.min_decrease_factor)]
-        {
-            let value = needed(value, key)?;
-            if !(0.0..=1.0).contains(&value) || (key == "g" && value == 0.0) {
-                let message = alloc::format!("{value} is out of range: 0 to 1, and g above 0");
-                return Err(SettingError::new(key, message));
-            }
-        }
-        needed(self.additive_increase, "additive-increase")?;
-        needed(self.hyper_increase, "hyper-increase")?;
-        needed(self.fast_recovery_steps, "fast-recovery-steps")?;
-        Ok(())
+        let share = |setting, key| match needed(setting, key)? {
+            value if (0.0..=1.0).contains(&value) && (key != "g" || value > 0.0) => Ok(value),
+            value => Err(SettingError::new(key, alloc::format!("{value} is out of range: 0 to 1, and g above 0"))),
+        };
+        let bps = |rate: Rate| rate.as_bps() as f64;
+        let g = share(self.g, "g")?;
+        let initial_alpha = share(self.initial_alpha, "initial-alpha")?;
+        let rules = Rules {
+            line_rate: bps(line_rate),
+            min_rate: bps(min_rate),
+            g,
+            min_decrease_factor: share(self.min_decrease_factor, "min-decrease-factor")?,
+            additive_increase: bps(needed(self.additive_increase, "additive-increase")?) as f32,
+            hyper_increase: bps(needed(self.hyper_increase, "hyper-increase")?) as f32,
+            fast_recovery_steps: needed(self.fast_recovery_steps, "fast-recovery-steps")?,
+            alpha_interval,
+            decrease_interval: known(self.decrease_interval, "decrease-interval")?.unwrap_or(Duration::ZERO),
+            increase_timer,
+            byte_counter: known(self.byte_counter, "byte-counter")?.map_or(u64::MAX, Bytes::get),
+            rate_on_first_cnp: known(self.rate_on_first_cnp, "rate-on-first-cnp")?.unwrap_or(Rate::MAX),
+            loss_factor: factor,
+            per_interval: match self.alpha_update {
+                AlphaUpdate::Auto => return Err(SettingError::left_auto("alpha-update")),
+                update => update == AlphaUpdate::PerInterval,
+            },
+            below_link: self.below_link,
+            clamp_always: match self.clamp_target {
+                ClampTarget::Auto => return Err(SettingError::left_auto("clamp-target")),
+                target => target == ClampTarget::Always,
+            },
+        };
+        Ok(DcqcnParams { initial_alpha, rules })
     }
 
     fn needs(&self) -> Needs {
@@ -252,7 +299,7 @@ impl Tuning for DcqcnConfig {
             Defaults::Paper | Defaults::PaperOnConnectX => Marking::DCQCN,
             Defaults::ConnectX => VENDOR_MARKING,
         };
-        Needs { marking: Some(marking), cnp_interval: resolved(self.cnp_interval, "cnp-interval"), ..Needs::default() }
+        Needs { marking: Some(marking), cnp_interval: self.cnp_interval.resolve(|| None), ..Needs::default() }
     }
     fn slowest_pace(&self, frame: Bytes, _round: Duration) -> Duration {
         pause(self.min_rate, frame)
@@ -264,6 +311,5 @@ impl Tuning for DcqcnConfig {
 /// # Errors
 /// When the setting is off.
 fn needed<T: Copy>(setting: Setting<T>, key: &'static str) -> Result<T, SettingError> {
-    resolved(setting, key)
-        .ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))
+    known(setting, key)?.ok_or_else(|| SettingError::new(key, "there is no DCQCN without it; give a value or \"auto\""))
 }

@@ -9,13 +9,13 @@
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Congestion, Signal};
-use crate::fabric::resolved;
 use crate::role::Cx;
 
 mod config;
 
 pub use config::DcqcnConfig as Config;
-pub use config::{AlphaUpdate, ClampTarget, DcqcnConfig, Defaults};
+use config::Rules;
+pub use config::{AlphaUpdate, ClampTarget, DcqcnConfig, DcqcnParams, Defaults};
 
 /// The reaction point of one flow. Rates are in bits per second.
 #[derive(Clone, Debug)]
@@ -43,61 +43,16 @@ pub struct Control {
     timer_stage: u32,
     /// BC: increases by the byte counter since the last decrease.
     byte_stage: u32,
-    settings: Settings,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    line_rate: f64,
-    min_rate: f64,
-    additive_increase: f32,
-    hyper_increase: f32,
-    g: f64,
-    min_decrease_factor: f64,
-    alpha_interval: Duration,
-    decrease_interval: Duration,
-    increase_timer: Duration,
-    /// Bytes between two increases; [`u64::MAX`] when off.
-    byte_counter: u64,
-    rate_on_first_cnp: Rate,
-    /// The part of the rate that remains after a loss; 1 where losses have no effect.
-    loss_factor: f64,
-    fast_recovery_steps: u32,
-    per_interval: bool,
-    below_link: bool,
-    clamp_always: bool,
+    rules: Rules,
 }
 
 impl Control {
     /// Creates the control of a flow at line rate.
-    ///
-    /// # Panics
-    /// When a setting still says "auto", or is off although it cannot be.
-    pub fn new(config: &DcqcnConfig) -> Self {
-        assert!(config.alpha_update != AlphaUpdate::Auto && config.clamp_target != ClampTarget::Auto);
-        let bps = |rate, key| resolved(rate, key).map_or(0.0, |rate: Rate| rate.as_bps() as f64);
-        let settings = Settings {
-            line_rate: bps(config.line_rate, "line-rate"),
-            min_rate: bps(config.min_rate, "min-rate"),
-            additive_increase: bps(config.additive_increase, "additive-increase") as f32,
-            hyper_increase: bps(config.hyper_increase, "hyper-increase") as f32,
-            g: resolved(config.g, "g").unwrap_or(0.0),
-            min_decrease_factor: resolved(config.min_decrease_factor, "min-decrease-factor").unwrap_or(0.0),
-            alpha_interval: resolved(config.alpha_interval, "alpha-interval").unwrap_or(Duration::MAX),
-            decrease_interval: resolved(config.decrease_interval, "decrease-interval").unwrap_or(Duration::ZERO),
-            increase_timer: resolved(config.increase_timer, "increase-timer").unwrap_or(Duration::MAX),
-            byte_counter: resolved(config.byte_counter, "byte-counter").map_or(u64::MAX, Bytes::get),
-            rate_on_first_cnp: resolved(config.rate_on_first_cnp, "rate-on-first-cnp").unwrap_or(Rate::MAX),
-            loss_factor: resolved(config.loss_factor, "loss-factor").unwrap_or(1.0),
-            fast_recovery_steps: resolved(config.fast_recovery_steps, "fast-recovery-steps").unwrap_or(0),
-            below_link: config.below_link,
-            per_interval: config.alpha_update == AlphaUpdate::PerInterval,
-            clamp_always: config.clamp_target == ClampTarget::Always,
-        };
+    pub const fn new(params: &DcqcnParams) -> Self {
         Self {
-            rate: settings.line_rate,
-            target: settings.line_rate,
-            alpha: resolved(config.initial_alpha, "initial-alpha").unwrap_or(1.0),
+            rate: params.rules.line_rate,
+            target: params.rules.line_rate,
+            alpha: params.initial_alpha,
             alpha_since: Instant::ZERO,
             alpha_grows: false,
             notified: false,
@@ -107,7 +62,7 @@ impl Control {
             bytes: 0,
             timer_stage: 0,
             byte_stage: 0,
-            settings,
+            rules: params.rules,
         }
     }
 
@@ -119,21 +74,21 @@ impl Control {
         }
         self.move_alpha(now);
         // A decrease that comes too soon is delayed (ConnectX).
-        let due = self.decreased_at.saturating_add(self.settings.decrease_interval);
+        let due = self.decreased_at.saturating_add(self.rules.decrease_interval);
         if first || now >= due {
             self.decrease(now);
         } else {
             self.decrease_at = due;
         }
-        if first && self.settings.rate_on_first_cnp != Rate::MAX {
-            self.rate = (self.settings.rate_on_first_cnp.as_bps() as f64).clamp(self.settings.min_rate, self.rate);
+        if first && self.rules.rate_on_first_cnp != Rate::MAX {
+            self.rate = (self.rules.rate_on_first_cnp.as_bps() as f64).clamp(self.rules.min_rate, self.rate);
             self.target = self.rate;
         }
-        if self.settings.per_interval {
+        if self.rules.per_interval {
             self.alpha_grows = true;
         } else {
             // Equation 1: alpha is updated after the decrease, which uses the previous alpha.
-            self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
+            self.alpha = (1.0 - self.rules.g) * self.alpha + self.rules.g;
             self.alpha_since = now;
         }
     }
@@ -141,25 +96,25 @@ impl Control {
     /// Cuts the rate by alpha and restarts recovery (equation 1).
     fn decrease(&mut self, now: Instant) {
         let increased = self.timer_stage > 0 || self.byte_stage > 0;
-        if self.settings.clamp_always || increased {
+        if self.rules.clamp_always || increased {
             self.target = self.rate;
         }
-        let factor = (1.0 - self.alpha / 2.0).max(self.settings.min_decrease_factor);
+        let factor = (1.0 - self.alpha / 2.0).max(self.rules.min_decrease_factor);
         self.cut(factor, now);
     }
 
     /// Cuts the rate to a part of it and restarts recovery.
     fn cut(&mut self, factor: f64, now: Instant) {
-        self.rate = (self.rate * factor).max(self.settings.min_rate);
+        self.rate = (self.rate * factor).max(self.rules.min_rate);
         (self.timer_stage, self.byte_stage, self.bytes) = (0, 0, 0);
         self.decreased_at = now;
         self.decrease_at = Instant::NEVER;
-        self.increase_at = now.saturating_add(self.settings.increase_timer);
+        self.increase_at = now.saturating_add(self.rules.increase_timer);
     }
 
     /// Updates alpha for each interval that has passed (equation 2); the first interval may have had a CNP.
     fn move_alpha(&mut self, now: Instant) {
-        let interval = self.settings.alpha_interval.as_ps();
+        let interval = self.rules.alpha_interval.as_ps();
         let passed = now.since(self.alpha_since).as_ps() / interval;
         if passed == 0 {
             return;
@@ -167,24 +122,24 @@ impl Control {
         self.alpha_since += Duration::from_ps(passed * interval);
         let mut decays = passed;
         if core::mem::take(&mut self.alpha_grows) {
-            self.alpha = (1.0 - self.settings.g) * self.alpha + self.settings.g;
+            self.alpha = (1.0 - self.rules.g) * self.alpha + self.rules.g;
             decays -= 1;
         }
-        self.alpha *= power(1.0 - self.settings.g, decays);
+        self.alpha *= power(1.0 - self.rules.g, decays);
     }
 
     /// Increases the rate (section 3.1, "rate increase"): fast recovery halves the distance to the target, F times.
     /// Then the target increases, too, and faster once both counters have passed F.
     fn increase(&mut self) {
-        let steps = self.settings.fast_recovery_steps;
+        let steps = self.rules.fast_recovery_steps;
         if self.timer_stage.max(self.byte_stage) >= steps {
             let hyper = self.timer_stage.min(self.byte_stage) > steps;
-            let step = if hyper { self.settings.hyper_increase } else { self.settings.additive_increase };
-            self.target = (self.target + f64::from(step)).min(self.settings.line_rate);
+            let step = if hyper { self.rules.hyper_increase } else { self.rules.additive_increase };
+            self.target = (self.target + f64::from(step)).min(self.rules.line_rate);
         }
         self.rate = (self.target + self.rate) / 2.0;
-        if self.rate >= self.settings.line_rate - 1.0 {
-            self.rate = self.settings.line_rate;
+        if self.rate >= self.rules.line_rate - 1.0 {
+            self.rate = self.rules.line_rate;
             self.increase_at = Instant::NEVER;
         }
     }
@@ -194,8 +149,8 @@ impl Control {
             return;
         }
         self.bytes += bytes.get();
-        if self.bytes >= self.settings.byte_counter {
-            self.bytes -= self.settings.byte_counter;
+        if self.bytes >= self.rules.byte_counter {
+            self.bytes -= self.rules.byte_counter;
             self.increase();
             self.byte_stage += 1;
         }
@@ -214,9 +169,9 @@ impl Congestion for Control {
             Signal::Cnp => self.handle_cnp(cx.now),
             Signal::Sent { bytes } => self.on_sent(bytes),
             // Losses do not change the rate unless the settings say otherwise.
-            Signal::Lost | Signal::TimedOut if self.settings.loss_factor < 1.0 => {
+            Signal::Lost | Signal::TimedOut if self.rules.loss_factor < 1.0 => {
                 self.target = self.rate;
-                self.cut(self.settings.loss_factor, cx.now);
+                self.cut(self.rules.loss_factor, cx.now);
             }
             Signal::Acked { .. } | Signal::Lost | Signal::TimedOut => {}
         }
@@ -227,7 +182,7 @@ impl Congestion for Control {
     }
     #[inline]
     fn rate(&self) -> Rate {
-        if self.is_released() && !self.settings.below_link { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
+        if self.is_released() && !self.rules.below_link { Rate::MAX } else { Rate::from_bps(self.rate as u64) }
     }
     #[inline]
     fn deadline(&self) -> Instant {
@@ -239,7 +194,7 @@ impl Congestion for Control {
             self.decrease(cx.now);
         }
         if self.increase_at <= cx.now {
-            self.increase_at = cx.now.saturating_add(self.settings.increase_timer);
+            self.increase_at = cx.now.saturating_add(self.rules.increase_timer);
             self.increase();
             self.timer_stage += 1;
         }

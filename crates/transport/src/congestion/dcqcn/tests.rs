@@ -46,7 +46,7 @@ fn show(control: &Control) -> String {
 
 #[test]
 fn a_flow_starts_at_line_rate_and_keeps_it_until_a_cnp_comes() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     assert_eq!((control.rate(), control.window(), control.deadline()), (Rate::MAX, Bytes::MAX, Instant::NEVER));
     for signal in [Signal::Lost, Signal::TimedOut] {
         control.on_signal(&mut Cx::at(at(1)), signal);
@@ -57,8 +57,11 @@ fn a_flow_starts_at_line_rate_and_keeps_it_until_a_cnp_comes() {
 #[test]
 fn a_line_rate_below_the_link_s_limits() {
     let line_rate = Rate::from_gbps(25);
-    let mut control =
-        Control::new(&resolved(DcqcnConfig { line_rate: Setting::Value(line_rate), ..DcqcnConfig::default() }));
+    let mut control = Control::new(
+        &resolved(DcqcnConfig { line_rate: Setting::Value(line_rate), ..DcqcnConfig::default() })
+            .params()
+            .expect("valid settings"),
+    );
     assert_eq!((control.rate(), control.deadline()), (line_rate, Instant::NEVER));
     // Without a CNP there is no recovery: no counter increases.
     control.on_signal(&mut Cx::at(at(1)), Signal::Sent { bytes: Bytes::from_kb(25_000) });
@@ -72,14 +75,16 @@ fn a_line_rate_below_the_link_s_limits() {
     // At the link's own rate, or above it, the link paces.
     for gbps in [40, 100] {
         let line_rate = Setting::Value(Rate::from_gbps(gbps));
-        let control = Control::new(&resolved(DcqcnConfig { line_rate, ..DcqcnConfig::default() }));
+        let control = Control::new(
+            &resolved(DcqcnConfig { line_rate, ..DcqcnConfig::default() }).params().expect("valid settings"),
+        );
         assert_eq!(control.rate(), Rate::MAX);
     }
 }
 
 #[test]
 fn equation_1_each_cnp_cuts_by_half_of_alpha() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     let (mut rate, mut alpha) = (LINE, 1.0);
     for round in 0..8 {
         // CNPs precede the decay of alpha and the timer's increases.
@@ -96,7 +101,7 @@ fn equation_1_each_cnp_cuts_by_half_of_alpha() {
 fn the_firmware_s_algorithm_takes_the_paper_s_numbers() {
     let config = paper_on_connect_x();
     assert_eq!((config.needs(), config.increase_timer), (paper().needs(), paper().increase_timer));
-    let mut control = Control::new(&config);
+    let mut control = Control::new(&config.params().expect("valid settings"));
     cnp(&mut control, 0);
     close(control.rate, LINE / 2.0);
     // One decrease in 4 us. The second decrease keeps the target of the first: no increase came between them.
@@ -111,7 +116,7 @@ fn the_firmware_s_algorithm_takes_the_paper_s_numbers() {
 
 #[test]
 fn equation_2_alpha_decays_by_g_per_interval_of_silence() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     // Ten intervals of 55 us have passed; the eleventh has not.
     let expected = (0..10).fold(1.0, |alpha, _| alpha * (1.0 - G));
@@ -127,7 +132,7 @@ fn equation_2_alpha_decays_by_g_per_interval_of_silence() {
 
 #[test]
 fn fast_recovery_halves_the_distance_five_times() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     for step in 1..=5 {
         assert_eq!(control.deadline(), at(55 * step));
@@ -139,7 +144,7 @@ fn fast_recovery_halves_the_distance_five_times() {
 
 #[test]
 fn then_the_target_rises_by_r_ai() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     cnp(&mut control, 1);
     // The second cut's target is the rate of the first.
@@ -155,7 +160,7 @@ fn then_the_target_rises_by_r_ai() {
 
 #[test]
 fn bytes_increase_like_time() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     let sent = |control: &mut Control, bytes| {
         control.on_signal(&mut Cx::at(at(1)), Signal::Sent { bytes: Bytes::new(bytes) });
@@ -178,7 +183,7 @@ fn bytes_increase_like_time() {
 
 #[test]
 fn a_cnp_starts_recovery_over() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     fire(&mut control, 3);
     cnp(&mut control, 200);
@@ -187,7 +192,7 @@ fn a_cnp_starts_recovery_over() {
 
 #[test]
 fn back_at_line_rate_the_limiter_is_gone() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     cnp(&mut control, 0);
     while control.deadline() < Instant::NEVER {
         fire(&mut control, 1);
@@ -197,14 +202,14 @@ fn back_at_line_rate_the_limiter_is_gone() {
 
 #[test]
 fn no_rate_is_below_the_least() {
-    let mut control = Control::new(&paper());
+    let mut control = Control::new(&paper().params().expect("valid settings"));
     (0..100).for_each(|us| cnp(&mut control, us));
     assert_eq!(control.rate(), Rate::from_bps(100_000_000));
 }
 
 #[test]
 fn connect_x_decreases_once_per_period() {
-    let mut control = Control::new(&connect_x());
+    let mut control = Control::new(&connect_x().params().expect("valid settings"));
     cnp(&mut control, 10);
     let first = LINE * (1.0 - 1023.0 / 2048.0);
     close(control.rate, first);
@@ -222,7 +227,7 @@ fn connect_x_decreases_once_per_period() {
 
 #[test]
 fn connect_x_moves_alpha_once_per_interval() {
-    let mut control = Control::new(&connect_x());
+    let mut control = Control::new(&connect_x().params().expect("valid settings"));
     let g = 5.0 / 1024.0;
     let before = control.alpha;
     cnp(&mut control, 10);
@@ -236,7 +241,9 @@ fn connect_x_moves_alpha_once_per_interval() {
 #[test]
 fn a_first_cnp_may_set_the_rate() {
     let rate = Rate::from_gbps(3);
-    let mut control = Control::new(&DcqcnConfig { rate_on_first_cnp: Setting::Value(rate), ..paper() });
+    let mut control = Control::new(
+        &DcqcnConfig { rate_on_first_cnp: Setting::Value(rate), ..paper() }.params().expect("valid settings"),
+    );
     cnp(&mut control, 0);
     assert_eq!(control.rate(), rate);
     cnp(&mut control, 100);
@@ -246,7 +253,8 @@ fn a_first_cnp_may_set_the_rate() {
 #[test]
 fn losses_cut_the_rate_if_asked_to() {
     // IRN, section 4.3: "explicitly backing off on losses". Recovery restarts, alpha is unchanged.
-    let mut control = Control::new(&DcqcnConfig { loss_factor: Setting::Value(0.5), ..paper() });
+    let mut control =
+        Control::new(&DcqcnConfig { loss_factor: Setting::Value(0.5), ..paper() }.params().expect("valid settings"));
     control.on_signal(&mut Cx::at(at(10)), Signal::Lost);
     close(control.rate, LINE / 2.0);
     control.on_signal(&mut Cx::at(at(20)), Signal::TimedOut);
@@ -263,7 +271,7 @@ fn round_by_round() {
         (paper(), expect_file!["snapshots/paper.txt"], 1_600),
         (connect_x(), expect_file!["snapshots/connect-x.txt"], 3_600),
     ] {
-        let mut rounds = Rounds::new(Control::new(&config), HEADER, &show);
+        let mut rounds = Rounds::new(Control::new(&config.params().expect("valid settings")), HEADER, &show);
         for us in [0, 50, 100, 150] {
             rounds.signal(us, "CNP", Signal::Cnp);
         }

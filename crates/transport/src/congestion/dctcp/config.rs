@@ -2,9 +2,9 @@
 
 use selvedge_units::{Bytes, Chance, Rate, Setting};
 
-use crate::congestion::growing::WindowConfig;
+use crate::congestion::growing::{Window, WindowConfig};
 use crate::congestion::{Marking, Needs, Tuning};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// DCTCP, on a transport that acknowledges each packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,14 +42,24 @@ impl Default for DctcpConfig {
     }
 }
 
+/// Parameters of DCTCP.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DctcpParams {
+    pub(super) window: Window,
+    pub(super) g: f64,
+    pub(super) initial_alpha: f64,
+    pub(super) decrease_factor: f64,
+}
+
 impl Tuning for DctcpConfig {
+    type Params = DctcpParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         self.window.resolve(fabric);
-        resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        let line_rate = resolved(self.line_rate, "line-rate").unwrap_or(fabric.line_rate);
+        let line_rate = resolve(&mut self.line_rate, || Some(fabric.line_rate)).unwrap_or(fabric.line_rate);
         resolve(&mut self.k, || Some(fabric.dctcp_threshold(line_rate)));
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<DctcpParams, SettingError> {
         if !(self.g > 0.0 && self.g <= 1.0) {
             return Err(SettingError::new("g", alloc::format!("{} is out of range: above 0, at most 1", self.g)));
         }
@@ -61,17 +71,18 @@ impl Tuning for DctcpConfig {
             let message = alloc::format!("{} is out of range: from 0 to below 1", self.decrease_factor);
             return Err(SettingError::new("decrease-factor", message));
         }
-        if resolved(self.k, "k").is_none() {
+        if known(self.k, "k")?.is_none() {
             return Err(SettingError::new("k", "DCTCP lives by marks; give a queue length, or \"auto\""));
         }
-        if resolved(self.line_rate, "line-rate").is_none_or(Rate::is_zero) {
+        if known(self.line_rate, "line-rate")?.is_none_or(Rate::is_zero) {
             return Err(SettingError::new("line-rate", "give a rate, or \"auto\""));
         }
-        self.window.check()
+        let Self { g, initial_alpha, decrease_factor, .. } = *self;
+        Ok(DctcpParams { window: self.window.params()?, g, initial_alpha, decrease_factor })
     }
     fn needs(&self) -> Needs {
-        let k = resolved(self.k, "k").unwrap_or(Bytes::MAX);
-        let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::MAX);
+        let k = self.k.resolve(|| None).unwrap_or(Bytes::MAX);
+        let rate = self.line_rate.resolve(|| None).unwrap_or(Rate::MAX);
         let marking = Some(Marking { k_min: k, k_max: k, p_max: Chance::ALWAYS, rate });
         Needs { marking, acks: true, ..Needs::default() }
     }

@@ -8,7 +8,7 @@ use crate::role::Cx;
 
 mod config;
 
-pub use config::{DctcpConfig, DctcpConfig as Config};
+pub use config::{DctcpConfig, DctcpConfig as Config, DctcpParams};
 
 /// The window of one flow.
 #[derive(Clone, Debug)]
@@ -33,13 +33,10 @@ pub struct Control {
 
 impl Control {
     /// Creates the control of a flow that has sent nothing.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &DctcpConfig) -> Self {
-        let DctcpConfig { g, decrease_factor, initial_alpha: alpha, .. } = *config;
+    pub const fn new(params: &DctcpParams) -> Self {
+        let DctcpParams { window, g, initial_alpha: alpha, decrease_factor } = *params;
         Self {
-            window: Window::new(&config.window),
+            window,
             alpha,
             acked: 0,
             marked: 0,

@@ -32,7 +32,7 @@ struct Path {
 
 impl Path {
     fn new(config: &DctcpConfig) -> Self {
-        Self { control: Control::new(config), acked: 0 }
+        Self { control: Control::new(&config.params().expect("valid settings")), acked: 0 }
     }
     fn frames(&self) -> f64 {
         self.control.window.bytes().get() as f64 / FRAME as f64
@@ -65,7 +65,7 @@ fn close(found: f64, expected: f64) {
 
 #[test]
 fn a_flow_starts_at_line_rate() {
-    let control = Control::new(&config());
+    let control = Control::new(&config().params().expect("valid settings"));
     assert_eq!(control.window(), Fabric::IRN_PAPER.line_rate.amount_in(Fabric::IRN_PAPER.base_rtt));
     assert_eq!((control.rate(), control.alpha), (Rate::MAX, 1.0));
 }

@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use crate::congestion::{Needs, Tuning, pause};
-use crate::fabric::{Fabric, SettingError, resolve};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// A window and a rate that never change.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,16 +24,30 @@ impl Default for FixedConfig {
     }
 }
 
+/// Limits on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FixedParams {
+    /// The window; [`Bytes::MAX`] without a limit.
+    pub(super) window: Bytes,
+    /// The rate; [`Rate::MAX`] without a limit.
+    pub(super) rate: Rate,
+}
+
 impl Tuning for FixedConfig {
+    type Params = FixedParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         resolve(&mut self.window, || Some(fabric.bdp));
         resolve(&mut self.rate, || Some(fabric.line_rate));
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<FixedParams, SettingError> {
         if self.rate == Setting::Value(Rate::ZERO) {
             return Err(SettingError::new("rate", "a rate of zero never sends anything; give one above, or \"off\""));
         }
-        Ok(())
+        Ok(FixedParams {
+            window: known(self.window, "window")?.unwrap_or(Bytes::MAX),
+            rate: known(self.rate, "rate")?.unwrap_or(Rate::MAX),
+        })
     }
     fn needs(&self) -> Needs {
         // A window needs acknowledgements to open again.

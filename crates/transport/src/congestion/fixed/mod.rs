@@ -3,28 +3,20 @@
 use selvedge_units::{Bytes, Rate};
 
 use super::{Congestion, Signal};
-use crate::fabric::resolved;
 use crate::role::Cx;
 
 mod config;
 
-pub use config::FixedConfig;
-pub use config::FixedConfig as Config;
+pub use config::{FixedConfig, FixedConfig as Config, FixedParams};
 
 /// The fixed window and rate.
 #[derive(Clone, Copy, Debug)]
-pub struct Control {
-    window: Bytes,
-    rate: Rate,
-}
+pub struct Control(FixedParams);
 
 impl Control {
-    /// Creates a control with the limits of resolved settings.
-    pub fn new(config: &FixedConfig) -> Self {
-        Self {
-            window: resolved(config.window, "window").unwrap_or(Bytes::MAX),
-            rate: resolved(config.rate, "rate").unwrap_or(Rate::MAX),
-        }
+    /// Creates a control with these limits.
+    pub const fn new(params: &FixedParams) -> Self {
+        Self(*params)
     }
 }
 
@@ -33,11 +25,11 @@ impl Congestion for Control {
     fn on_signal(&mut self, _: &mut Cx<'_>, _: Signal) {}
     #[inline]
     fn window(&self) -> Bytes {
-        self.window
+        self.0.window
     }
     #[inline]
     fn rate(&self) -> Rate {
-        self.rate
+        self.0.rate
     }
 }
 

@@ -1,15 +1,15 @@
 use selvedge_units::{Bytes, Rate, Setting};
 
 use super::FixedConfig;
-use crate::SenderConfig;
+use crate::SenderParams;
 use crate::congestion::Tuning;
 use crate::dialogue::Say::{Ack, Nack, Rests, Sends, Waits};
 use crate::dialogue::{FRAME, sender, with};
 use crate::recovery::irn::{IrnConfig, Timeouts};
 
-fn limited_to(window: Setting<Bytes>, rate: Setting<Rate>) -> SenderConfig {
+fn limited_to(window: Setting<Bytes>, rate: Setting<Rate>) -> SenderParams {
     let irn = IrnConfig { timeouts: Timeouts::Off, bdp_cap: Setting::Off, ..IrnConfig::default() };
-    SenderConfig { congestion: FixedConfig { window, rate }.into(), ..with(irn) }
+    SenderParams { congestion: FixedConfig { window, rate }.params().expect("valid settings").into(), ..with(irn) }
 }
 
 #[test]

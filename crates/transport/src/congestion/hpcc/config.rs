@@ -4,7 +4,7 @@ use selvedge_units::{Bytes, Duration, Rate, Setting};
 use selvedge_wire::PathRecord;
 
 use crate::congestion::{Needs, Tuning, pause};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// HPCC. The defaults are the paper's (SIGCOMM'19, sections 3.3 and 5.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,17 +55,24 @@ impl Default for HpccConfig {
     }
 }
 
-impl HpccConfig {
-    /// Returns the rate of the largest window: B_NIC, or no limit where the link's own rate paces.
-    pub(super) fn full_rate(&self) -> Rate {
-        resolved(self.line_rate, "line-rate").filter(|_| self.below_link).unwrap_or(Rate::MAX)
-    }
-    /// Returns W_init: the bytes that fill the empty path.
-    pub(super) fn initial_window(&self) -> Bytes {
-        let rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
-        rate.amount_in(resolved(self.base_rtt, "base-rtt").unwrap_or(Duration::ZERO))
-    }
+/// Parameters of HPCC.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct HpccParams {
+    /// 1 / T, where T is in ticks of the links.
+    pub(super) per_tick: f32,
+    /// Bits per second per byte of window: 8 bits / T.
+    pub(super) bps_per_byte: f64,
+    pub(super) eta: f64,
+    pub(super) max_stage: u32,
+    pub(super) additive_increase: f64,
+    /// The largest window, W_init: the bytes that fill the empty path.
+    pub(super) most: f64,
+    /// The rate at the largest window: B_NIC, or no limit where the link's own rate paces.
+    pub(super) full_rate: Rate,
+    pub(super) least: f64,
 }
+
+const BYTE_PS: f64 = 8e12;
 
 /// The number of frames on a path from which on one more frame is negligible.
 const MANY: u64 = 8;
@@ -83,30 +90,34 @@ fn time_constant(fabric: &Fabric) -> Duration {
 }
 
 impl Tuning for HpccConfig {
+    type Params = HpccParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
-        resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        self.below_link = resolved(self.line_rate, "line-rate").is_some_and(|rate| rate < fabric.line_rate);
-        resolve(&mut self.base_rtt, || Some(time_constant(fabric)));
-        let room = self.initial_window().get() as f64 * (1.0 - self.target_utilisation);
+        let line_rate = resolve(&mut self.line_rate, || Some(fabric.line_rate));
+        self.below_link = line_rate.is_some_and(|rate| rate < fabric.line_rate);
+        let line_rate = line_rate.unwrap_or(Rate::ZERO);
+        let base_rtt = resolve(&mut self.base_rtt, || Some(time_constant(fabric))).unwrap_or(Duration::ZERO);
+        let room = line_rate.amount_in(base_rtt).get() as f64 * (1.0 - self.target_utilisation);
         let flows = f64::from(self.flows.max(1));
         resolve(&mut self.additive_increase, || Some(Bytes::new((room / flows).max(1.0) as u64)));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
-        let line_rate = resolved(self.line_rate, "line-rate").unwrap_or(Rate::ZERO);
+    fn params(&self) -> Result<HpccParams, SettingError> {
+        let line_rate = known(self.line_rate, "line-rate")?.unwrap_or(Rate::ZERO);
         if line_rate.is_zero() {
             return Err(SettingError::new("line-rate", "give a rate, or \"auto\""));
         }
-        if resolved(self.base_rtt, "base-rtt").is_none_or(Duration::is_zero) {
+        let base_rtt = known(self.base_rtt, "base-rtt")?.unwrap_or(Duration::ZERO);
+        if base_rtt.is_zero() {
             return Err(SettingError::new(
                 "base-rtt",
                 "windows are rates times it; give a time above zero, or \"auto\"",
             ));
         }
-        if resolved(self.additive_increase, "additive-increase").is_none() {
+        let Some(additive_increase) = known(self.additive_increase, "additive-increase")? else {
             let message = "without it flows do not become fair; give some bytes, or \"auto\"";
             return Err(SettingError::new("additive-increase", message));
-        }
+        };
         let eta = self.target_utilisation;
         if !(eta > 0.0 && eta <= 1.0) {
             return Err(SettingError::new(
@@ -125,7 +136,17 @@ impl Tuning for HpccConfig {
         if self.header > Bytes::new(1_000) {
             return Err(SettingError::new("header", alloc::format!("{} is out of range: at most 1000B", self.header)));
         }
-        Ok(())
+        let ps = base_rtt.as_ps() as f64;
+        Ok(HpccParams {
+            per_tick: (PathRecord::TICK.as_ps() as f64 / ps) as f32,
+            bps_per_byte: BYTE_PS / ps,
+            eta,
+            max_stage: self.max_stage,
+            additive_increase: additive_increase.get() as f64,
+            most: line_rate.amount_in(base_rtt).get() as f64,
+            full_rate: if self.below_link { line_rate } else { Rate::MAX },
+            least: self.min_rate.as_bps() as f64 * ps / BYTE_PS,
+        })
     }
 
     fn needs(&self) -> Needs {

@@ -8,17 +8,16 @@
 
 use alloc::boxed::Box;
 
-use selvedge_units::{Bytes, Duration, Rate, Seq};
+use selvedge_units::{Bytes, Rate, Seq};
 use selvedge_wire::PathRecord;
 
 use super::{Congestion, Signal};
-use crate::fabric::resolved;
 use crate::role::Cx;
 
 mod config;
 mod links;
 
-pub use config::{HpccConfig, HpccConfig as Config};
+pub use config::{HpccConfig, HpccConfig as Config, HpccParams};
 use links::{Links, larger, smaller, whole};
 
 /// The number of switches whose telemetry fits into a packet.
@@ -42,61 +41,29 @@ pub struct Control {
     acked: Seq,
     /// L: the state of the links as of the previous acknowledgement.
     links: Box<Links>,
-    settings: Settings,
+    params: HpccParams,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    /// 1 / T, where T is in ticks of the links.
-    per_tick: f32,
-    /// Bits per second per byte of window: 8 bits / T.
-    bps_per_byte: f64,
-    eta: f64,
-    max_stage: u32,
-    additive_increase: f64,
-    most: f64,
-    /// The rate at the largest window.
-    full_rate: Rate,
-    least: f64,
-}
-
-const BYTE_PS: f64 = 8e12;
 
 impl Control {
     /// Creates the control of a flow that has sent nothing.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &HpccConfig) -> Self {
-        let base_rtt = resolved(config.base_rtt, "base-rtt").map_or(0.0, |time: Duration| time.as_ps() as f64);
-        let most = config.initial_window().get() as f64;
+    pub fn new(params: &HpccParams) -> Self {
         Self {
-            window: most,
-            reference: most,
+            window: params.most,
+            reference: params.most,
             utilisation: 0.0,
             stage: 0,
-            threshold: if config.max_stage > 0 { config.target_utilisation } else { 0.0 },
-            rate: config.full_rate(),
+            threshold: if params.max_stage > 0 { params.eta } else { 0.0 },
+            rate: params.full_rate,
             acked: Seq::ZERO,
             links: Box::new(Links::UNKNOWN),
-            settings: Settings {
-                per_tick: (PathRecord::TICK.as_ps() as f64 / base_rtt) as f32,
-                bps_per_byte: BYTE_PS / base_rtt,
-                eta: config.target_utilisation,
-                max_stage: config.max_stage,
-                additive_increase: resolved(config.additive_increase, "additive-increase")
-                    .map_or(0.0, |bytes: Bytes| bytes.get() as f64),
-                most,
-                full_rate: config.full_rate(),
-                least: config.min_rate.as_bps() as f64 * base_rtt / BYTE_PS,
-            },
+            params: *params,
         }
     }
 
     /// Computes window and rate: algorithm 1, `ComputeWind` and `NewAck`.
     #[inline]
     fn adjust(&mut self) {
-        let Settings { eta, max_stage, additive_increase, most, full_rate, least, bps_per_byte, .. } = self.settings;
+        let HpccParams { eta, max_stage, additive_increase, most, full_rate, least, bps_per_byte, .. } = self.params;
         // W_c / (U / eta), or W_c.
         let divisor = larger(f64::from(self.utilisation), self.threshold);
         self.window = larger(smaller(self.reference * eta / divisor + additive_increase, most), least);
@@ -123,7 +90,7 @@ impl Congestion for Control {
     }
     #[inline]
     fn handle_telemetry(&mut self, path: &PathRecord) {
-        if let Some(utilisation) = self.links.measure(path, self.utilisation, self.settings.per_tick) {
+        if let Some(utilisation) = self.links.measure(path, self.utilisation, self.params.per_tick) {
             self.utilisation = utilisation;
             self.adjust();
         }

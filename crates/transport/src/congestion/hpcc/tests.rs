@@ -42,7 +42,7 @@ struct Path {
 impl Path {
     fn new(config: &HpccConfig, links: usize) -> Self {
         let mut path = Self {
-            control: Control::new(config),
+            control: Control::new(&config.params().expect("valid settings")),
             first: 1,
             now: Duration::from_us(100),
             sent: vec![0.0; links],
@@ -89,10 +89,11 @@ fn a_line_rate_below_the_link_s_limits() {
     let line_rate = Rate::from_gbps(25);
     let config = resolved(HpccConfig { line_rate: Setting::Value(line_rate), ..HpccConfig::default() });
     let mut path = Path::new(&config, 1);
+    let initial = path.control.window();
     assert_eq!(path.control.rate(), line_rate);
     for _ in 0..10 {
         path.round(&[(0.1, 0)]);
-        assert_eq!((path.control.window(), path.control.rate()), (config.initial_window(), line_rate));
+        assert_eq!((path.control.window(), path.control.rate()), (initial, line_rate));
     }
 }
 
@@ -197,7 +198,7 @@ fn what_is_told_late_changes_nothing() {
 
 #[test]
 fn losses_are_not_its_business() {
-    let mut control = Control::new(&config());
+    let mut control = Control::new(&config().params().expect("valid settings"));
     for signal in [Signal::Lost, Signal::TimedOut, Signal::Cnp] {
         control.on_signal(&mut Cx::at(at(1)), signal);
     }

@@ -14,9 +14,11 @@ pub struct NoneConfig {}
 pub use NoneConfig as Config;
 
 impl Tuning for NoneConfig {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
-        Ok(())
+    fn params(&self) -> Result<Self, SettingError> {
+        Ok(*self)
     }
 }
 

@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::congestion::{Needs, Tuning};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// Swift. The defaults are the paper's (SIGCOMM'20) where it gives any, otherwise htsim's; flows start at line rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,28 +63,52 @@ impl Default for SwiftConfig {
     }
 }
 
+/// Parameters of Swift. Windows are in packets, times in picoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SwiftParams {
+    pub(super) initial: f64,
+    pub(super) packet: f64,
+    /// Packets per byte, to convert bytes into packets.
+    pub(super) per_byte: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) additive_increase: f64,
+    pub(super) beta: f64,
+    pub(super) max_decrease: f64,
+    pub(super) base_target: f64,
+    pub(super) per_link: f64,
+    /// Alpha of flow-based scaling.
+    pub(super) scale: f64,
+    /// Beta of flow-based scaling.
+    pub(super) offset: f64,
+    /// fs_range: the largest part of the target that flow-based scaling adds.
+    pub(super) most: f64,
+    pub(super) reset_after: u32,
+}
+
 impl Tuning for SwiftConfig {
+    type Params = SwiftParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         let frame = fabric.frame + fabric.gap;
         let links = u64::from(fabric.links.max(1));
         resolve(&mut self.packet, || Some(frame));
         resolve(&mut self.initial_window, || Some(fabric.filling_window()));
-        resolve(&mut self.per_link, || Some(fabric.base_rtt / links));
-        resolve(&mut self.base_target, || Some(fabric.base_rtt));
-        let base_target = resolved(self.base_target, "base-target").unwrap_or_default();
-        let per_link = resolved(self.per_link, "per-link").unwrap_or_default();
+        let per_link = resolve(&mut self.per_link, || Some(fabric.base_rtt / links)).unwrap_or(Duration::ZERO);
+        let base_target = resolve(&mut self.base_target, || Some(fabric.base_rtt)).unwrap_or(Duration::ZERO);
         let target = base_target.saturating_add(per_link.saturating_mul(links));
         resolve(&mut self.max_window, || Some(fabric.line_rate.amount_in(target).max(frame)));
         resolve(&mut self.flow_scaling, || Some(base_target.saturating_mul(5)));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
-        let sizes = [("initial-window", self.initial_window), ("max-window", self.max_window), ("packet", self.packet)];
-        for (key, setting) in sizes {
-            if resolved(setting, key).is_none_or(Bytes::is_zero) {
-                return Err(SettingError::new(key, "give some bytes, or \"auto\""));
-            }
-        }
+    fn params(&self) -> Result<SwiftParams, SettingError> {
+        let size = |setting, key| match known(setting, key)? {
+            Some(bytes) if !Bytes::is_zero(bytes) => Ok(bytes),
+            _ => Err(SettingError::new(key, "give some bytes, or \"auto\"")),
+        };
+        let initial = size(self.initial_window, "initial-window")?;
+        let most = size(self.max_window, "max-window")?;
+        let packet = size(self.packet, "packet")?;
         let range = |key, value: f64, from: f64, to: f64| {
             if value > from && value <= to {
                 return Ok(());
@@ -93,7 +117,6 @@ impl Tuning for SwiftConfig {
             Err(SettingError::new(key, alloc::format!("{value} is out of range: above {from}{most}")))
         };
         range("min-cwnd", self.min_cwnd, 0.0, 1.0)?;
-        let [_, (_, most), (_, packet)] = sizes.map(|(key, setting)| (key, resolved(setting, key).unwrap_or_default()));
         if (most.get() as f64) < self.min_cwnd * packet.get() as f64 {
             let message =
                 alloc::format!("{most} is less than the least window, min-cwnd ({}) of {packet}", self.min_cwnd);
@@ -104,13 +127,34 @@ impl Tuning for SwiftConfig {
         range("max-decrease", self.max_decrease, 0.0, 0.999)?;
         range("flow-scaling-from", self.flow_scaling_from, 0.0, f64::MAX)?;
         range("flow-scaling-to", self.flow_scaling_to, self.flow_scaling_from, f64::MAX)?;
-        if resolved(self.base_target, "base-target").is_none_or(Duration::is_zero) {
+        let base_target = known(self.base_target, "base-target")?.unwrap_or(Duration::ZERO);
+        if base_target.is_zero() {
             return Err(SettingError::new("base-target", "no path is that short; give a time above zero, or \"auto\""));
         }
         if self.reset_after == 0 {
             return Err(SettingError::new("reset-after", "give 1 or more timeouts"));
         }
-        Ok(())
+        let ps = |time: Option<Duration>| time.map_or(0.0, |time| time.as_ps() as f64);
+        let bytes = |bytes: Bytes| bytes.get() as f64;
+        let scaling = ps(known(self.flow_scaling, "flow-scaling")?);
+        let (low, high) = (1.0 / libm::sqrt(self.flow_scaling_from), 1.0 / libm::sqrt(self.flow_scaling_to));
+        let scale = scaling / (low - high);
+        Ok(SwiftParams {
+            initial: bytes(initial) / bytes(packet),
+            packet: bytes(packet),
+            per_byte: 1.0 / bytes(packet),
+            min: self.min_cwnd,
+            max: bytes(most) / bytes(packet),
+            additive_increase: self.additive_increase,
+            beta: self.beta,
+            max_decrease: self.max_decrease,
+            base_target: ps(Some(base_target)),
+            per_link: ps(known(self.per_link, "per-link")?),
+            scale,
+            offset: -scale * high,
+            most: scaling,
+            reset_after: self.reset_after,
+        })
     }
 
     fn needs(&self) -> Needs {

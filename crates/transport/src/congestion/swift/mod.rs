@@ -8,12 +8,11 @@
 use selvedge_units::{Bytes, Duration, Instant, Rate};
 
 use super::{Congestion, Signal};
-use crate::fabric::resolved;
 use crate::role::Cx;
 
 mod config;
 
-pub use config::{SwiftConfig, SwiftConfig as Config};
+pub use config::{SwiftConfig, SwiftConfig as Config, SwiftParams};
 
 /// The window of one flow. Windows are in packets, times in picoseconds.
 #[derive(Clone, Debug)]
@@ -30,75 +29,30 @@ pub struct Control {
     decreased_at: Option<Instant>,
     /// Number of timeouts in a row.
     timeouts: u32,
-    settings: Settings,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    packet: f64,
-    /// Packets per byte, to convert bytes into packets.
-    per_byte: f64,
-    min: f64,
-    max: f64,
-    additive_increase: f64,
-    beta: f64,
-    max_decrease: f64,
-    base_target: f64,
-    per_link: f64,
-    /// Alpha of flow-based scaling.
-    scale: f64,
-    /// Beta of flow-based scaling.
-    offset: f64,
-    /// fs_range: the largest part of the target that flow-based scaling adds.
-    most: f64,
-    reset_after: u32,
+    params: SwiftParams,
 }
 
 impl Control {
     /// Creates the control of a flow that has sent nothing.
-    ///
-    /// # Panics
-    /// When a setting still says "auto".
-    pub fn new(config: &SwiftConfig) -> Self {
-        let bytes = |setting, key| resolved(setting, key).map_or(0.0, |bytes: Bytes| bytes.get() as f64);
-        let ps = |setting, key| resolved(setting, key).map_or(0.0, |time: Duration| time.as_ps() as f64);
-        let packet = bytes(config.packet, "packet");
-        let most = ps(config.flow_scaling, "flow-scaling");
-        let (low, high) = (1.0 / libm::sqrt(config.flow_scaling_from), 1.0 / libm::sqrt(config.flow_scaling_to));
-        let scale = most / (low - high);
-        let settings = Settings {
-            packet,
-            per_byte: 1.0 / packet,
-            min: config.min_cwnd,
-            max: bytes(config.max_window, "max-window") / packet,
-            additive_increase: config.additive_increase,
-            beta: config.beta,
-            max_decrease: config.max_decrease,
-            base_target: ps(config.base_target, "base-target"),
-            per_link: ps(config.per_link, "per-link"),
-            scale,
-            offset: -scale * high,
-            most,
-            reset_after: config.reset_after,
-        };
+    pub fn new(params: &SwiftParams) -> Self {
         let mut control = Self {
             cwnd: 0.0,
             window: Bytes::ZERO,
             rate: Rate::MAX,
             rtt: Duration::ZERO,
-            path_target: settings.base_target,
+            path_target: params.base_target,
             decreased_at: None,
             timeouts: 0,
-            settings,
+            params: *params,
         };
-        control.set(bytes(config.initial_window, "initial-window") / packet);
+        control.set(params.initial);
         control
     }
 
     /// Returns the target delay: longer paths and smaller windows have larger ones (section 3.5).
     #[inline]
     fn target(&self) -> f64 {
-        let Settings { scale, offset, most, .. } = self.settings;
+        let SwiftParams { scale, offset, most, .. } = self.params;
         self.path_target + (scale / libm::sqrt(self.cwnd) + offset).clamp(0.0, most)
     }
 
@@ -108,16 +62,16 @@ impl Control {
         self.timeouts = 0;
         let (delay, target) = (self.rtt.as_ps() as f64, self.target());
         if delay < target {
-            let acked = bytes.get() as f64 * self.settings.per_byte;
+            let acked = bytes.get() as f64 * self.params.per_byte;
             // A window that the flow does not fill does not grow (RFC 7661).
-            let is_full = (in_flight + bytes * 2).get() as f64 * self.settings.per_byte > self.cwnd;
+            let is_full = (in_flight + bytes * 2).get() as f64 * self.params.per_byte > self.cwnd;
             if is_full {
-                let gain = self.settings.additive_increase * acked;
+                let gain = self.params.additive_increase * acked;
                 self.set(self.cwnd + if self.cwnd >= 1.0 { gain / self.cwnd } else { gain });
             }
         } else if self.can_decrease(now) {
-            let factor = 1.0 - self.settings.beta * (delay - target) / delay;
-            self.decrease(now, factor.max(1.0 - self.settings.max_decrease));
+            let factor = 1.0 - self.params.beta * (delay - target) / delay;
+            self.decrease(now, factor.max(1.0 - self.params.max_decrease));
         }
     }
 
@@ -135,17 +89,17 @@ impl Control {
     /// Handles a retransmission timeout: algorithm 1, "on retransmit timeout".
     fn on_retransmit_timeout(&mut self, now: Instant) {
         self.timeouts += 1;
-        if self.timeouts >= self.settings.reset_after {
+        if self.timeouts >= self.params.reset_after {
             self.decrease(now, 0.0);
         } else if self.can_decrease(now) {
-            self.decrease(now, 1.0 - self.settings.max_decrease);
+            self.decrease(now, 1.0 - self.params.max_decrease);
         }
     }
 
     #[inline]
     fn set(&mut self, cwnd: f64) {
-        self.cwnd = cwnd.clamp(self.settings.min, self.settings.max);
-        self.window = Bytes::new((self.cwnd * self.settings.packet) as u64);
+        self.cwnd = cwnd.clamp(self.params.min, self.params.max);
+        self.window = Bytes::new((self.cwnd * self.params.packet) as u64);
         self.rate = if self.cwnd < 1.0 { self.paced() } else { Rate::MAX };
     }
 
@@ -154,13 +108,13 @@ impl Control {
     fn paced(&self) -> Rate {
         const BIT_PS: f64 = 8e12;
         let rtt = self.rtt.as_ps().max(1) as f64;
-        Rate::from_bps(((self.cwnd * self.settings.packet * BIT_PS / rtt) as u64).max(1))
+        Rate::from_bps(((self.cwnd * self.params.packet * BIT_PS / rtt) as u64).max(1))
     }
 }
 
 impl Congestion for Control {
     fn on_path(&mut self, links: u32) {
-        self.path_target = self.settings.base_target + self.settings.per_link * f64::from(links);
+        self.path_target = self.params.base_target + self.params.per_link * f64::from(links);
     }
     // Not inlined, to keep the other controls' arms of `AnyCongestion` inlined.
     #[inline(never)]
@@ -173,7 +127,7 @@ impl Congestion for Control {
             Signal::Lost => {
                 self.timeouts = 0;
                 if self.can_decrease(cx.now) {
-                    self.decrease(cx.now, 1.0 - self.settings.max_decrease);
+                    self.decrease(cx.now, 1.0 - self.params.max_decrease);
                 }
             }
             Signal::TimedOut => self.on_retransmit_timeout(cx.now),

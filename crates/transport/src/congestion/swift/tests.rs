@@ -29,7 +29,7 @@ fn of_packets(packets: u64) -> SwiftConfig {
 }
 /// Returns a control on the longest path, whose target is 49 us: 25 us plus 24 us.
 fn running(config: &SwiftConfig) -> Control {
-    let mut control = Control::new(config);
+    let mut control = Control::new(&config.params().expect("valid settings"));
     control.on_path(LINKS);
     control
 }
@@ -73,11 +73,15 @@ fn above_the_target_the_window_follows_the_excess_once_per_round_trip() {
 
 #[test]
 fn the_target_is_the_papers_formula() {
-    let mut control = Control::new(&SwiftConfig {
-        base_target: Setting::Value(Duration::from_us(25)),
-        flow_scaling: Setting::Value(Duration::from_us(125)),
-        ..config()
-    });
+    let mut control = Control::new(
+        &SwiftConfig {
+            base_target: Setting::Value(Duration::from_us(25)),
+            flow_scaling: Setting::Value(Duration::from_us(125)),
+            ..config()
+        }
+        .params()
+        .expect("valid settings"),
+    );
     let target_us = |control: &Control| control.target() / 1e6;
     // Section 3.5: alpha / sqrt(fcwnd) + beta, 0 at 100 packets, fs_range at 0.1.
     let alpha = 125.0 / (1.0 / 0.1f64.sqrt() - 0.1);

@@ -3,7 +3,7 @@
 use selvedge_units::{Bytes, Duration, Rate, Setting};
 
 use crate::congestion::{Needs, ReportBy, Reports, Tuning, pause};
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// TIMELY. The defaults are the paper's (SIGCOMM'15), except for the start at line rate, which is the IRN paper's
 /// (section 4.1).
@@ -72,10 +72,32 @@ impl Default for TimelyConfig {
     }
 }
 
+/// Parameters of TIMELY. Rates are in bits per second, times in picoseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TimelyParams {
+    pub(super) initial_rate: f64,
+    pub(super) line_rate: f64,
+    pub(super) min_rate: f64,
+    pub(super) t_low: f64,
+    pub(super) t_high: f64,
+    /// 1 / D_minRTT, where D_minRTT is in picoseconds.
+    pub(super) per_min_rtt: f64,
+    pub(super) additive_increase: f64,
+    pub(super) hyper_increase: f64,
+    pub(super) beta: f64,
+    pub(super) alpha: f64,
+    pub(super) loss_factor: f64,
+    pub(super) hyper_after: u32,
+    pub(super) segment: u64,
+    pub(super) update_interval: Duration,
+    pub(super) below_link: bool,
+}
+
 impl Tuning for TimelyConfig {
+    type Params = TimelyParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
-        resolve(&mut self.line_rate, || Some(fabric.line_rate));
-        let line_rate = resolved(self.line_rate, "line-rate");
+        let line_rate = resolve(&mut self.line_rate, || Some(fabric.line_rate));
         self.below_link = line_rate.is_some_and(|rate| rate < fabric.line_rate);
         resolve(&mut self.initial_rate, || line_rate);
         resolve(&mut self.min_rate, || line_rate.map(|rate| Rate::from_bps((rate.as_bps() / 100).max(1))));
@@ -83,17 +105,20 @@ impl Tuning for TimelyConfig {
         resolve(&mut self.update_interval, || Some(min_rtt));
     }
 
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<TimelyParams, SettingError> {
         let rate =
-            |setting, key| resolved(setting, key).ok_or_else(|| SettingError::new(key, "give a rate, or \"auto\""));
+            |setting, key| known(setting, key)?.ok_or_else(|| SettingError::new(key, "give a rate, or \"auto\""));
         let line_rate = rate(self.line_rate, "line-rate")?;
-        for (key, setting) in [("min-rate", self.min_rate), ("initial-rate", self.initial_rate)] {
-            let value = rate(setting, key)?;
+        let within = |setting, key| {
+            let value: Rate = rate(setting, key)?;
             if value.is_zero() || value > line_rate {
                 let message = alloc::format!("{value} is out of range: above 0, at most the line rate, {line_rate}");
                 return Err(SettingError::new(key, message));
             }
-        }
+            Ok(value)
+        };
+        let min_rate = within(self.min_rate, "min-rate")?;
+        let initial_rate = within(self.initial_rate, "initial-rate")?;
         if self.t_low > self.t_high {
             let message = alloc::format!("{} is more than t-high, {}; T_low is the lower one", self.t_low, self.t_high);
             return Err(SettingError::new("t-low", message));
@@ -109,7 +134,26 @@ impl Tuning for TimelyConfig {
                 return Err(SettingError::new(key, alloc::format!("{value} is out of range: above 0, at most 1")));
             }
         }
-        Ok(())
+        let bps = |rate: Rate| rate.as_bps() as f64;
+        let ps = |time: Duration| time.as_ps() as f64;
+        let delta = bps(self.additive_increase);
+        Ok(TimelyParams {
+            initial_rate: bps(initial_rate),
+            line_rate: bps(line_rate),
+            min_rate: bps(min_rate),
+            t_low: ps(self.t_low),
+            t_high: ps(self.t_high),
+            per_min_rtt: 1.0 / ps(self.min_rtt),
+            additive_increase: delta,
+            hyper_increase: delta * f64::from(self.hyper_factor),
+            beta: self.beta,
+            alpha: self.alpha,
+            loss_factor: self.loss_factor,
+            hyper_after: self.hyper_after,
+            segment: self.segment.get(),
+            update_interval: known(self.update_interval, "update-interval")?.unwrap_or(Duration::ZERO),
+            below_link: self.below_link,
+        })
     }
 
     fn needs(&self) -> Needs {

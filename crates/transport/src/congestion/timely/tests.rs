@@ -19,7 +19,11 @@ fn config() -> TimelyConfig {
 }
 /// Returns a control with an update every D_minRTT and a rate of `gbps`.
 fn running_at(gbps: u64) -> Control {
-    Control::new(&TimelyConfig { initial_rate: Setting::Value(Rate::from_gbps(gbps)), ..config() })
+    Control::new(
+        &TimelyConfig { initial_rate: Setting::Value(Rate::from_gbps(gbps)), ..config() }
+            .params()
+            .expect("valid settings"),
+    )
 }
 /// Passes segments with these RTTs to the control, 20 us apart.
 fn hear(control: &mut Control, rtts: &[u64]) {
@@ -34,15 +38,18 @@ fn close(found: f64, expected: f64) {
 
 #[test]
 fn a_flow_starts_at_line_rate() {
-    assert_eq!(Control::new(&config()).rate(), Rate::MAX);
+    assert_eq!(Control::new(&config().params().expect("valid settings")).rate(), Rate::MAX);
     assert_eq!(running_at(10).rate(), Rate::from_gbps(10));
 }
 
 #[test]
 fn a_line_rate_below_the_link_s_limits() {
     let line_rate = Rate::from_gbps(25);
-    let mut control =
-        Control::new(&resolved(TimelyConfig { line_rate: Setting::Value(line_rate), ..TimelyConfig::default() }));
+    let mut control = Control::new(
+        &resolved(TimelyConfig { line_rate: Setting::Value(line_rate), ..TimelyConfig::default() })
+            .params()
+            .expect("valid settings"),
+    );
     assert_eq!(control.rate(), line_rate);
     hear(&mut control, &[24; 10]);
     assert_eq!(control.rate(), line_rate, "it never rises above");
@@ -53,7 +60,8 @@ fn losses_cut_the_rate_if_asked_to() {
     // IRN, section 4.3: "explicitly backing off on losses".
     for (loss_factor, left) in [(1.0, 10e9), (0.5, 2.5e9)] {
         let initial_rate = Setting::Value(Rate::from_gbps(10));
-        let mut control = Control::new(&TimelyConfig { initial_rate, loss_factor, ..config() });
+        let mut control =
+            Control::new(&TimelyConfig { initial_rate, loss_factor, ..config() }.params().expect("valid settings"));
         for signal in [Signal::Lost, Signal::TimedOut] {
             control.on_signal(&mut Cx::at(at(1)), signal);
         }
@@ -145,10 +153,14 @@ fn losses_are_not_its_business() {
 #[test]
 fn round_by_round() {
     let show = |control: &Control| -> String {
-        let gradient = control.rtt_difference * control.settings.per_min_rtt;
+        let gradient = control.rtt_difference * control.params.per_min_rtt;
         format!("{}  {gradient:>12.9}  {:>2}", gbps(control.rate), control.falling)
     };
-    let mut rounds = Rounds::new(Control::new(&config()), "rate, Gb/s        gradient  falling", &show);
+    let mut rounds = Rounds::new(
+        Control::new(&config().params().expect("valid settings")),
+        "rate, Gb/s        gradient  falling",
+        &show,
+    );
     let rtts =
         [24, 24, 40, 60, 90, 130, 200, 300, 420, 510, 600, 600, 540, 480, 400, 300, 220, 160, 110, 80, 60, 45, 30];
     for (&rtt, round) in rtts.iter().zip(1..) {

@@ -1,6 +1,6 @@
 //! Back-pressure from the queues of an RDMA EQIF, which drop nothing, to its engine (section 6, RDMA EQIF class).
 
-use super::config::{BackPressure, CnpConfig, PauseConfig};
+use super::config::{CnpConfig, Pressure};
 use super::spacing::Spacing;
 
 /// Back-pressure state of one RDMA EQIF.
@@ -26,13 +26,13 @@ impl Backlog {
     }
 
     /// Records that a queue's length became `bytes`. Returns whether the engine resumes.
-    pub fn note_length(&mut self, queue: &mut QueuePressure, pressure: &BackPressure, bytes: u64) -> bool {
-        let BackPressure::Pause(PauseConfig { above, .. }) = pressure else { return false };
+    pub fn note_length(&mut self, queue: &mut QueuePressure, pressure: &Pressure, bytes: u64) -> bool {
+        let Pressure::Pause { above, resume } = pressure else { return false };
         let before = self.pauses();
         if !queue.is_long && bytes > above.get() {
             queue.is_long = true;
             self.long += 1;
-        } else if queue.is_long && bytes <= pressure.resume().get() {
+        } else if queue.is_long && bytes <= resume.get() {
             queue.is_long = false;
             self.long -= 1;
         }
@@ -42,8 +42,8 @@ impl Backlog {
 
 impl QueuePressure {
     /// Returns whether a packet that finds `waiting` bytes queued triggers a CNP to its queue pair.
-    pub fn asks_for_cnp(&mut self, pressure: &BackPressure, waiting: u64) -> bool {
-        let BackPressure::Cnp(CnpConfig { k_low, k_high, p_max, .. }) = pressure else { return false };
+    pub fn asks_for_cnp(&mut self, pressure: &Pressure, waiting: u64) -> bool {
+        let Pressure::Cnp(CnpConfig { k_low, k_high, p_max, .. }) = pressure else { return false };
         if waiting <= k_low.get() {
             self.cnps = Spacing::default();
             return false;

@@ -6,7 +6,7 @@ use selvedge_units::{Bytes, Chance, Duration, Rate, Setting};
 
 use super::super::config::{EqdsConfig, EqdsParams, MOST_AROUND};
 use super::super::service::Service;
-use crate::fabric::{Fabric, SettingError, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, known, resolve};
 
 /// Sending EQIFs: which of a host's stacks send through tunnels, and how (EQDS, section 6).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -117,12 +117,6 @@ impl Red {
         let max = self.max.resolve(|| None).unwrap_or(usual);
         resolve(&mut self.min, || Some(usual.min(max)));
     }
-
-    /// Returns the resolved thresholds: the average at which marks begin, and that from which every packet is marked.
-    #[inline]
-    pub(super) fn ends(&self) -> (u32, u32) {
-        (resolved(self.min, "red.min").unwrap_or(u32::MAX), resolved(self.max, "red.max").unwrap_or(u32::MAX))
-    }
 }
 
 /// The RDMA EQIF, which drops nothing but slows the engine down.
@@ -206,19 +200,6 @@ impl Default for CnpConfig {
     }
 }
 
-impl BackPressure {
-    /// Returns the length at or below which the engine resumes.
-    ///
-    /// # Panics
-    /// If the setting is still "auto".
-    pub(super) fn resume(&self) -> Bytes {
-        match self {
-            Self::Pause(pause) => resolved(pause.resume, "resume").unwrap_or(Bytes::ZERO),
-            Self::Auto | Self::Cnp(_) => Bytes::ZERO,
-        }
-    }
-}
-
 impl EqifConfig {
     /// Bytes of IPv4 (20) and UDP (8) headers.
     const AROUND: u64 = 20 + 8;
@@ -249,11 +230,11 @@ impl EqifConfig {
         }
     }
 
-    /// Checks the resolved settings.
+    /// Checks the resolved settings, and returns the parameters of the EQIFs of TCP and RDMA that they make.
     ///
     /// # Errors
-    /// If a setting is out of range or contradicts another.
-    pub(in crate::eqds) fn check(&self) -> Result<(), SettingError> {
+    /// If a setting is out of range, contradicts another, or still says "auto".
+    pub(in crate::eqds) fn params(&self) -> Result<(Option<TcpEqifParams>, Option<RdmaEqifParams>), SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
         let added = self.added(Bytes::ZERO);
         if self.encapsulation == Setting::Off || added < Bytes::new(Self::AROUND) {
@@ -263,10 +244,8 @@ impl EqifConfig {
             return wrong("eqif.encapsulation", format!("{added} is out of range; give at most {MOST_AROUND}"));
         }
         check_share(&self.native, "eqif.native.priority", "eqif.native.weight")?;
-        if let Some(tcp) = &self.tcp {
-            tcp.check()?;
-        }
-        self.rdma.map_or(Ok(()), |rdma| rdma.check())
+        let tcp = self.tcp.map(|tcp| tcp.params()).transpose()?;
+        Ok((tcp, self.rdma.map(|rdma| rdma.params()).transpose()?))
     }
 
     /// Returns the bytes that a tunnel with a header of this length adds to a frame; works before "auto" is resolved,
@@ -287,26 +266,24 @@ impl TcpEqif {
     }
 
     /// Returns the resolved limit: packets that may wait for one destination.
-    #[inline]
     pub fn limit(&self) -> u32 {
-        resolved(self.limit, "limit").unwrap_or(u32::MAX)
+        self.limit.resolve(|| None).unwrap_or(u32::MAX)
     }
 
-    fn check(&self) -> Result<(), SettingError> {
+    pub(super) fn params(&self) -> Result<TcpEqifParams, SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
-        if self.limit == Setting::Off {
+        let Some(limit) = known(self.limit, "eqif.tcp.limit")? else {
             return wrong("eqif.tcp.limit", "a queue has an end; give a number of packets".into());
-        }
-        if self.limit() == 0 {
+        };
+        if limit == 0 {
             return wrong("eqif.tcp.limit", "nothing could wait, so nothing would be sent; give 1 or more".into());
         }
-        let Red { min, max, weight, .. } = self.red;
-        if let Some((_, key)) =
-            [(min, "eqif.tcp.red.min"), (max, "eqif.tcp.red.max")].iter().find(|(end, _)| *end == Setting::Off)
-        {
-            return wrong(*key, "marks begin somewhere; for none at all give more packets than `limit`".into());
-        }
-        let (min, max) = self.red.ends();
+        let Red { min, max, probability, weight, drops } = self.red;
+        let end = |setting, key| {
+            let none = "marks begin somewhere; for none at all give more packets than `limit`";
+            known(setting, key)?.ok_or_else(|| SettingError::new(key, none))
+        };
+        let (min, max) = (end(min, "eqif.tcp.red.min")?, end(max, "eqif.tcp.red.max")?);
         if min > max {
             let message =
                 format!("marks would begin at {min} packets and be certain from {max} on; give {min} or more");
@@ -315,37 +292,40 @@ impl TcpEqif {
         if weight > 16 {
             return wrong("eqif.tcp.red.weight", format!("2^-{weight} is out of range; give 0 to 16"));
         }
-        check_share(&self.share, "eqif.tcp.share.priority", "eqif.tcp.share.weight")
+        check_share(&self.share, "eqif.tcp.share.priority", "eqif.tcp.share.weight")?;
+        Ok(TcpEqifParams { limit, super_packet: self.super_packet, min, max, probability, weight, drops })
     }
 }
 
 impl RdmaEqif {
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<RdmaEqifParams, SettingError> {
         let wrong = |key, message| Err(SettingError::new(key, message));
-        if let Setting::Value(rate) = self.engine_rate
-            && rate.as_bps() == 0
-        {
+        let engine_rate = known(self.engine_rate, "eqif.rdma.engine-rate")?;
+        if engine_rate == Some(Rate::ZERO) {
             return wrong("eqif.rdma.engine-rate", "nothing would ever be sent; give a rate above zero".into());
         }
         if self.delay > LONGEST_DELAY {
             let message = format!("{} is out of range; give at most {LONGEST_DELAY}", self.delay);
             return wrong("eqif.rdma.delay", message);
         }
-        match self.back_pressure {
-            BackPressure::Pause(pause) => {
-                let resume = self.back_pressure.resume();
-                if resume > pause.above {
-                    let message = format!("{resume} is more than the {} at which it stops; give less", pause.above);
-                    return wrong("eqif.rdma.back-pressure.pause.resume", message);
+        let pressure = match self.back_pressure {
+            BackPressure::Auto => return Err(SettingError::left_auto("eqif.rdma.back-pressure")),
+            BackPressure::Pause(PauseConfig { above, resume }) => {
+                let key = "eqif.rdma.back-pressure.pause.resume";
+                let resume = known(resume, key)?.unwrap_or(Bytes::ZERO);
+                if resume > above {
+                    return wrong(key, format!("{resume} is more than the {above} at which it stops; give less"));
                 }
+                Pressure::Pause { above, resume }
             }
             BackPressure::Cnp(CnpConfig { k_low, k_high, .. }) if k_low > k_high => {
                 let message = format!("CNPs would begin at {k_low} and be certain from {k_high} on; give more");
                 return wrong("eqif.rdma.back-pressure.cnp.k-high", message);
             }
-            BackPressure::Auto | BackPressure::Cnp(_) => {}
-        }
-        check_share(&self.share, "eqif.rdma.share.priority", "eqif.rdma.share.weight")
+            BackPressure::Cnp(cnp) => Pressure::Cnp(cnp),
+        };
+        check_share(&self.share, "eqif.rdma.share.priority", "eqif.rdma.share.weight")?;
+        Ok(RdmaEqifParams { engine_rate, delay: self.delay, pressure })
     }
 }
 
@@ -359,6 +339,43 @@ fn check_share(share: &Share, priority: &'static str, weight: &'static str) -> R
     Ok(())
 }
 
+/// Parameters of TCP's EQIF, see [`TcpEqif`] and [`Red`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TcpEqifParams {
+    pub(super) limit: u32,
+    pub(super) super_packet: Option<Bytes>,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) probability: Chance,
+    pub(super) weight: u8,
+    pub(super) drops: bool,
+}
+
+/// Parameters of the RDMA EQIF, see [`RdmaEqif`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RdmaEqifParams {
+    /// Rate at which the engine hands packets over; `None`: at once.
+    pub engine_rate: Option<Rate>,
+    /// Time from the EQIF's decision until the engine acts on it.
+    pub delay: Duration,
+    /// Means of slowing the engine down.
+    pub pressure: Pressure,
+}
+
+/// Back-pressure from an RDMA EQIF to its engine, see [`BackPressure`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pressure {
+    /// PAUSE.
+    Pause {
+        /// Bytes waiting for some destination above which the engine is paused.
+        above: Bytes,
+        /// Most bytes waiting for any destination when it resumes.
+        resume: Bytes,
+    },
+    /// CNPs.
+    Cnp(CnpConfig),
+}
+
 /// Parameters shared by the EQIFs of all hosts.
 #[derive(Clone, Debug)]
 pub struct EqifParams {
@@ -367,9 +384,9 @@ pub struct EqifParams {
     /// Parameters of the tunnels of each EQIF: native messages, TCP and RDMA.
     pub tunnels: [EqdsParams; 3],
     /// TCP's EQIF, see [`EqifConfig::tcp`].
-    pub tcp: Option<TcpEqif>,
+    pub tcp: Option<TcpEqifParams>,
     /// The RDMA EQIF, see [`EqifConfig::rdma`].
-    pub rdma: Option<RdmaEqif>,
+    pub rdma: Option<RdmaEqifParams>,
     /// Whether flows other than TCP's are native messages.
     pub has_native: bool,
     /// Shares of native messages, TCP and RDMA.
@@ -387,7 +404,10 @@ impl EqifParams {
 impl EqdsConfig {
     /// Returns the parameters of the EQIFs, if any stack has one; `own` are the parameters of all tunnels, and
     /// `has_native` tells whether there are native messages, too.
-    pub fn eqif_params(&self, own: &EqdsParams, has_native: bool) -> Option<EqifParams> {
+    ///
+    /// # Errors
+    /// Those of [`EqdsConfig::params`].
+    pub fn eqif_params(&self, own: &EqdsParams, has_native: bool) -> Result<Option<EqifParams>, SettingError> {
         let EqifConfig { tcp, rdma, native, .. } = self.eqif;
         let tunnel =
             EqdsParams { header: self.encapsulation().get() as u32, ordered: self.delivers_in_order(), ..*own };
@@ -399,6 +419,7 @@ impl EqdsConfig {
             reliable: service.is_reliable(),
             ..tunnel
         });
-        self.eqif.is_used().then_some(EqifParams { tunnel, tunnels, tcp, rdma, has_native, shares })
+        let (tcp, rdma) = self.eqif.params()?;
+        Ok(self.eqif.is_used().then_some(EqifParams { tunnel, tunnels, tcp, rdma, has_native, shares }))
     }
 }

@@ -18,5 +18,6 @@ mod tests;
 
 pub use backlog::{Backlog, QueuePressure};
 pub use config::{BackPressure, CnpConfig, EqifConfig, EqifParams, PauseConfig, RdmaEqif, Red, Share, TcpEqif};
+pub use config::{Pressure, RdmaEqifParams, TcpEqifParams};
 pub use queue::{Offer, Offered, Queue};
 pub use schedule::Schedule;

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use selvedge_units::{Bytes, Duration, Instant};
 
 use super::super::clock::rebase;
-use super::config::{Red, TcpEqif};
+use super::config::TcpEqifParams;
 use super::spacing::Spacing;
 
 /// Packets waiting for one tunnel, with the bytes of credit that each needs.
@@ -96,18 +96,18 @@ impl<H> Queue<H> {
 
     /// Decides the fate of an arriving packet; the caller must [`push`](Queue::push) one that is queued. One packet
     /// leaves per `interval` while any wait.
-    pub fn offer(&mut self, eqif: &TcpEqif, now: Instant, interval: Duration, packet: Offered) -> Offer {
+    pub fn offer(&mut self, eqif: &TcpEqifParams, now: Instant, interval: Duration, packet: Offered) -> Offer {
         if let Some(offer) = eqif.super_packet.and_then(|most| self.join(most, packet)) {
             return offer;
         }
         if self.is_empty() {
-            self.age(&eqif.red, now, interval);
+            self.age(eqif, now, interval);
         }
-        let marks = self.red(&eqif.red);
-        if self.len() >= eqif.limit() {
+        let marks = self.red(eqif);
+        if self.len() >= eqif.limit {
             return Offer::Dropped;
         }
-        let offer = match (marks, packet.ecn_capable, eqif.red.drops) {
+        let offer = match (marks, packet.ecn_capable, eqif.drops) {
             (true, true, _) => Offer::Marked,
             (true, false, true) => return Offer::Dropped,
             _ => Offer::Taken,
@@ -131,7 +131,7 @@ impl<H> Queue<H> {
 
     /// Ages the average over an idle period: as if packets had arrived throughout and found an empty queue (Floyd and
     /// Jacobson 1993, section 4).
-    fn age(&mut self, red: &Red, now: Instant, interval: Duration) {
+    fn age(&mut self, red: &TcpEqifParams, now: Instant, interval: Duration) {
         let mut packets = now.since(self.idle_since).as_ps() / interval.as_ps().max(1);
         self.idle_since = now;
         // (1 - 2^-weight)^packets, by repeated squaring; in units of 2^-32.
@@ -147,13 +147,13 @@ impl<H> Queue<H> {
 
     /// Returns whether RED marks or drops a packet that finds the present queue (Floyd and Jacobson 1993, sections 4
     /// and 7).
-    fn red(&mut self, red: &Red) -> bool {
+    fn red(&mut self, red: &TcpEqifParams) -> bool {
         let now = u64::from(self.len()) << 16;
         self.average = (self.average - (self.average >> red.weight)) + (now >> red.weight);
         if red.weight == 0 {
             self.average = now;
         }
-        let (min, max) = red.ends();
+        let (min, max) = (red.min, red.max);
         let (min, max) = (u64::from(min) << 16, u64::from(max) << 16);
         match self.average {
             average if average < min => {

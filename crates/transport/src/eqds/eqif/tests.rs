@@ -17,7 +17,7 @@ fn queue_of(packets: u32) -> Queue<u32> {
 }
 
 /// Offers `packets` packets one after another to a queue of `length` packets; returns the verdicts.
-fn offers(eqif: &TcpEqif, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
+fn offers(eqif: &TcpEqifParams, length: u32, ecn_capable: bool, packets: u32) -> Vec<Offer> {
     let mut queue = queue_of(length);
     (0..packets).map(|_| queue.offer(eqif, Instant::ZERO, EACH, packet(ecn_capable))).collect()
 }
@@ -28,17 +28,17 @@ fn packet(ecn_capable: bool) -> Offered {
 }
 
 /// Returns the defaults, resolved for a tunnel's window of `packets` packets.
-fn with_window(packets: u32) -> TcpEqif {
+fn with_window(packets: u32) -> TcpEqifParams {
     let mut eqif = TcpEqif::default();
     eqif.resolve(packets);
-    eqif
+    eqif.params().expect("valid settings")
 }
 
 /// Returns the defaults with `red`, resolved for a short window.
-fn with_red(red: Red) -> TcpEqif {
+fn with_red(red: Red) -> TcpEqifParams {
     let mut eqif = TcpEqif { red, ..TcpEqif::default() };
     eqif.resolve(10);
-    eqif
+    eqif.params().expect("valid settings")
 }
 
 fn count(offers: &[Offer], which: Offer) -> usize {
@@ -55,7 +55,7 @@ fn a_queue_is_first_in_first_out_and_knows_its_bytes() {
 
 #[test]
 fn a_full_queue_drops_what_comes() {
-    let eqif = TcpEqif { limit: Setting::Value(5), ..with_window(10) };
+    let eqif = TcpEqifParams { limit: 5, ..with_window(10) };
     assert_eq!(offers(&eqif, 4, false, 1), [Offer::Taken]);
     assert_eq!(offers(&eqif, 5, false, 1), [Offer::Dropped]);
     assert_eq!(offers(&eqif, 5, true, 1), [Offer::Dropped], "marks make no room");
@@ -63,8 +63,8 @@ fn a_full_queue_drops_what_comes() {
 
 #[test]
 fn packets_of_a_connection_count_as_one_super_packet() {
-    let red = Red { min: Setting::Value(2), max: Setting::Value(2), ..Red::default() };
-    let eqif = TcpEqif { limit: Setting::Value(3), super_packet: Some(Bytes::new(4_000)), red, ..with_window(10) };
+    let super_packet = Some(Bytes::new(4_000));
+    let eqif = TcpEqifParams { limit: 3, super_packet, min: 2, max: 2, ..with_window(10) };
     let mut queue = Queue::new();
     let hand_over = |queue: &mut Queue<Option<u32>>, flow, times| {
         let packet = Offered { flow, ..packet(true) };
@@ -105,11 +105,12 @@ fn by_default_ecn_capable_packets_are_marked_from_sixteen_on() {
 #[test]
 fn where_windows_are_larger_more_may_wait() {
     let eqif = with_window(101);
-    assert_eq!((eqif.limit(), eqif.red.ends()), (303, (152, 152)));
+    assert_eq!((eqif.limit, eqif.min, eqif.max), (303, 152, 152));
     let ends_of = |min, max| {
-        let mut red = Red { min, max, ..Red::default() };
-        red.resolve(40);
-        red.ends()
+        let mut eqif = TcpEqif { red: Red { min, max, ..Red::default() }, ..TcpEqif::default() };
+        eqif.resolve(40);
+        let params = eqif.params().expect("valid settings");
+        (params.min, params.max)
     };
     assert_eq!(ends_of(Setting::Value(70), Setting::Auto), (70, 70));
     assert_eq!(ends_of(Setting::Value(7), Setting::Auto), (7, 60));
@@ -165,7 +166,7 @@ fn early_drops_are_for_those_who_cannot_be_marked() {
 
 #[test]
 fn the_engine_is_paused_while_any_queue_is_long() {
-    let pressure = BackPressure::Pause(PauseConfig { above: Bytes::new(100), resume: Setting::Value(Bytes::new(40)) });
+    let pressure = Pressure::Pause { above: Bytes::new(100), resume: Bytes::new(40) };
     let (mut backlog, mut a, mut b) = (Backlog::default(), QueuePressure::default(), QueuePressure::default());
     assert!(!backlog.note_length(&mut a, &pressure, 100) && !backlog.pauses());
     assert!(!backlog.note_length(&mut a, &pressure, 101) && backlog.pauses());
@@ -178,7 +179,7 @@ fn the_engine_is_paused_while_any_queue_is_long() {
 #[test]
 fn cnps_are_asked_for_between_the_thresholds_ever_more_often() {
     let cnp = CnpConfig { k_low: Bytes::new(1_000), k_high: Bytes::new(5_000), ..CnpConfig::default() };
-    let pressure = BackPressure::Cnp(cnp);
+    let pressure = Pressure::Cnp(cnp);
     let asked = |waiting| {
         let mut queue = QueuePressure::default();
         (0..100).filter(|_| queue.asks_for_cnp(&pressure, waiting)).count()

@@ -72,8 +72,8 @@ fn each_eqif_has_its_service() {
     }
     let frame = Bytes::new(1_500);
     config.resolve(&Fabric::IRN_PAPER, frame, true, false);
-    config.check(frame).expect("sound settings");
-    let eqif = config.eqif_params(&config.params(frame, Bytes::new(20)), true).expect("EQIFs");
+    let own = config.params(frame, Bytes::new(20)).expect("sound settings");
+    let eqif = config.eqif_params(&own, true).expect("sound settings").expect("EQIFs");
     let services = [0, 1, 2, 9].map(|number| (eqif.of(number).ordered, eqif.of(number).reliable));
     let auto = (config.ordered == selvedge_units::Toggle::On, true);
     assert_eq!(services, [(false, true), (false, false), auto, auto]);

@@ -5,10 +5,10 @@ use alloc::string::String;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 use crate::footprint::{Footprint, Scope};
-use crate::recovery::Scheme;
-use crate::recovery::timer::{RtoRestart, rto_low};
+use crate::recovery::timer::{RtoRestart, Timer, rto_low};
+use crate::recovery::{Scheme, SchemeParams};
 
 /// Go-back-N, the loss recovery of RoCE NICs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -108,7 +108,62 @@ pub enum Nacks {
     Paced(Duration),
 }
 
+/// Parameters of both ends of go-back-N.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GoBackNParams {
+    pub(super) timer: Timer,
+    pub(super) nack_processing: Duration,
+    /// Packets in flight; `None` is no limit.
+    cap: Option<u32>,
+    /// Packets in order per acknowledgement: 1 to acknowledge each, 0 for none.
+    pub(super) ack_every: u16,
+    /// The time after an acknowledgement that also makes one due.
+    pub(super) ack_interval: Duration,
+    /// The time after a NACK in which its gap triggers no other.
+    pub(super) nack_interval: Duration,
+    /// Whether a NACK also suppresses NACKs of other gaps.
+    pub(super) paced: bool,
+}
+
+impl GoBackNParams {
+    /// Returns the parameters of go-back-N as in the InfiniBand specification: each packet is acknowledged, each gap
+    /// reported once; with the timeout `rto`, if any, and at most `cap` packets in flight.
+    pub fn standard(rto: Option<Duration>, cap: u32) -> Self {
+        Self {
+            timer: Timer::single(rto.unwrap_or(Duration::MAX)),
+            nack_processing: Duration::ZERO,
+            cap: Some(cap),
+            ack_every: 1,
+            ack_interval: Duration::MAX,
+            nack_interval: Duration::MAX,
+            paced: false,
+        }
+    }
+    /// Returns the most packets in flight. PSN arithmetic limits only flows that wait for acknowledgements.
+    pub(super) fn window(&self) -> u64 {
+        let widest = if self.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
+        self.cap.map_or(widest, u64::from)
+    }
+}
+
+impl SchemeParams for GoBackNParams {
+    fn bdp_cap(&self) -> Option<u32> {
+        self.cap
+    }
+    fn acknowledges(&self) -> bool {
+        self.ack_every > 0
+    }
+    fn acknowledges_each(&self) -> bool {
+        self.ack_every == 1
+    }
+    fn wire_id(&self) -> Option<u8> {
+        None
+    }
+}
+
 impl Scheme for GoBackNConfig {
+    type Params = GoBackNParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         self.acks = match self.acks {
             Acks::Auto if !fabric.acks && self.bdp_cap == Setting::Off => Acks::Coalesced,
@@ -122,16 +177,16 @@ impl Scheme for GoBackNConfig {
         let least = if fabric.pfc { RTO_WITH_PFC.max(low) } else { low };
         // IRN with go-back-N keeps IRN's timeouts, which IRN has only without PFC.
         let has_timeouts = self.acks != Acks::None && !(fabric.pfc && self.rto_low != Setting::Off);
-        resolve(&mut self.rto, || has_timeouts.then_some(fabric.congested_rtt.max(least)));
-        let high = self.rto.resolve(|| None);
+        let high = resolve(&mut self.rto, || has_timeouts.then_some(fabric.congested_rtt.max(least)));
         resolve(&mut self.rto_low, || high.map(|high| rto_low(fabric, high)));
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<GoBackNParams, SettingError> {
         if self.ack_every == 0 {
             return Err(SettingError::new("ack-every", "an acknowledgement every 0 packets is none; give 1 or more"));
         }
-        if let Setting::Value(rto) = self.rto {
+        let high = known(self.rto, "rto")?;
+        if let Some(rto) = high {
             check_timeout("rto", rto)?;
             if self.acks == Acks::None {
                 return Err(SettingError::new(
@@ -140,20 +195,20 @@ impl Scheme for GoBackNConfig {
                 ));
             }
         }
-        if let Setting::Value(low) = self.rto_low {
+        let low = known(self.rto_low, "rto-low")?;
+        if let Some(low) = low {
             check_timeout("rto-low", low)?;
-            let message = match self.rto {
-                Setting::Value(high) if low > high => {
-                    alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\"")
-                }
-                Setting::Value(_) => String::new(),
-                _ => "it shortens rto, which is off; set both, or neither".into(),
+            let message = match high {
+                Some(high) if low > high => alloc::format!("{low} is no time up to rto, {high}; give one, or \"off\""),
+                Some(_) => String::new(),
+                None => "it shortens rto, which is off; set both, or neither".into(),
             };
             if !message.is_empty() {
                 return Err(SettingError::new("rto-low", message));
             }
         }
-        if let Setting::Value(cap) = self.bdp_cap {
+        let cap = known(self.bdp_cap, "bdp-cap")?;
+        if let Some(cap) = cap {
             if cap == 0 || u64::from(cap) > WIDEST_WINDOW {
                 let message = alloc::format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"");
                 return Err(SettingError::new("bdp-cap", message));
@@ -173,10 +228,31 @@ impl Scheme for GoBackNConfig {
                 return Err(SettingError::new("ack-every", message));
             }
         }
-        Ok(())
+        let (ack_every, ack_interval) = match self.acks {
+            Acks::Auto | Acks::WithoutPfc => return Err(SettingError::left_auto("acks")),
+            Acks::None => (0, None),
+            Acks::PerPacket => (1, None),
+            Acks::Coalesced => (self.ack_every, known(self.ack_interval, "ack-interval")?),
+        };
+        let nack_interval = match self.nack {
+            Nacks::OncePerGap => Duration::MAX,
+            Nacks::EveryPacket => Duration::ZERO,
+            Nacks::Interval(interval) | Nacks::Paced(interval) => interval,
+        };
+        let high = high.unwrap_or(Duration::MAX);
+        let timer = low.map_or(Timer::single(high), |low| Timer::new(low, high, self.rto_low_packets));
+        Ok(GoBackNParams {
+            timer: timer.restarted_by(self.rto_restart),
+            nack_processing: self.nack_processing,
+            cap,
+            ack_every,
+            ack_interval: ack_interval.unwrap_or(Duration::MAX),
+            nack_interval,
+            paced: matches!(self.nack, Nacks::Paced(_)),
+        })
     }
-    fn bdp_cap(&self) -> Setting<u32> {
-        self.bdp_cap
+    fn bdp_cap(&self) -> Option<u32> {
+        self.bdp_cap.resolve(|| None)
     }
     fn acknowledges(&self) -> bool {
         self.acks != Acks::None

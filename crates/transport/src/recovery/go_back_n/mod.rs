@@ -7,7 +7,7 @@ mod config;
 mod recv;
 mod send;
 
-pub use config::{Acks, GoBackNConfig, GoBackNConfig as Config, Nacks};
+pub use config::{Acks, GoBackNConfig, GoBackNConfig as Config, GoBackNParams, Nacks};
 pub use recv::Recv;
 pub use send::Send;
 

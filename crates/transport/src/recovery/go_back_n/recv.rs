@@ -4,8 +4,7 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
-use super::{Acks, GoBackNConfig, Nacks};
-use crate::fabric::resolved;
+use super::GoBackNParams;
 use crate::recovery::{Answer, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
@@ -32,34 +31,15 @@ pub struct Recv {
 
 impl Recv {
     /// Creates a responder that expects the first packet.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &GoBackNConfig) -> Self {
-        let (every, interval) = match config.acks {
-            Acks::Auto | Acks::WithoutPfc => {
-                panic!("acks still says {:?}: resolve the configuration first", config.acks)
-            }
-            Acks::None => (0, Duration::MAX),
-            Acks::PerPacket => (1, Duration::MAX),
-            Acks::Coalesced => {
-                let interval = resolved(config.ack_interval, "ack-interval").unwrap_or(Duration::MAX);
-                (config.ack_every, interval)
-            }
-        };
-        let nack_interval = match config.nack {
-            Nacks::OncePerGap => Duration::MAX,
-            Nacks::EveryPacket => Duration::ZERO,
-            Nacks::Interval(interval) | Nacks::Paced(interval) => interval,
-        };
+    pub fn new(params: &GoBackNParams) -> Self {
         Self {
             expected: Seq::ZERO,
             silent_until: Instant::ZERO,
-            nack_interval,
-            paced: matches!(config.nack, Nacks::Paced(_)),
-            every,
+            nack_interval: params.nack_interval,
+            paced: params.paced,
+            every: params.ack_every,
             unacknowledged: 0,
-            interval,
+            interval: params.ack_interval,
             ack_due: Instant::ZERO,
         }
     }

@@ -4,11 +4,9 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
-use super::GoBackNConfig;
-use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::resolved;
+use super::GoBackNParams;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, ParsedAck, Recovery, Scheme};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery};
 use crate::role::{Cx, Next};
 use crate::shared_pools::SharedPools;
 
@@ -29,25 +27,15 @@ pub struct Send {
 
 impl Send {
     /// Creates a requester that has sent nothing.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &GoBackNConfig) -> Self {
-        let high = resolved(config.rto, "rto").unwrap_or(Duration::MAX);
-        // PSN arithmetic limits only flows that wait for acknowledgements.
-        let widest = if config.acknowledges() { WIDEST_WINDOW } else { u64::MAX };
-        let timer = match resolved(config.rto_low, "rto-low") {
-            Some(low) => Timer::new(low, high, config.rto_low_packets),
-            None => Timer::single(high),
-        };
+    pub fn new(params: &GoBackNParams) -> Self {
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
             sent: Seq::ZERO,
-            timer: timer.restarted_by(config.rto_restart),
+            timer: params.timer,
             ready: Instant::ZERO,
-            nack_processing: config.nack_processing,
-            cap: resolved(config.bdp_cap, "bdp-cap").map_or(widest, u64::from),
+            nack_processing: params.nack_processing,
+            cap: params.window(),
         }
     }
     /// Goes back to the first unacknowledged packet and restarts the timer: the outstanding packets no longer count.

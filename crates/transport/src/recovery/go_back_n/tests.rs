@@ -252,7 +252,7 @@ fn coalesced_acknowledgements_come_by_count_and_by_time() {
 #[test]
 fn the_last_packet_of_a_message_is_acknowledged_at_once() {
     let config = GoBackNConfig { acks: Acks::Coalesced, ..LOSSY };
-    let mut responder = Recv::new(&config);
+    let mut responder = Recv::new(&config.params().expect("valid settings"));
     let mut answer = |seq, last| {
         responder.handle_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), Seq::new(seq), last).ack
     };
@@ -268,7 +268,7 @@ fn what_is_taken_unanswered_is_what_would_have_been_answered_by_nothing() {
         ..LOSSY
     };
     let at = |us| Cx::at(Instant::ZERO + Duration::from_us(us));
-    let mut one_by_one = Recv::new(&config);
+    let mut one_by_one = Recv::new(&config.params().expect("valid settings"));
     let mut in_a_row = one_by_one.clone();
     for (us, seq) in (0..200).map(|n| (n * n / 20, n)) {
         let limits = in_a_row.unanswered();

@@ -4,10 +4,11 @@ use alloc::format;
 use selvedge_units::{Bytes, Duration, Setting};
 
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 use crate::footprint::Footprint;
-use crate::recovery::Scheme;
-use crate::recovery::timer::{RtoRestart, rto_low};
+use crate::recovery::rto::RtoEstimator;
+use crate::recovery::timer::{RtoRestart, Timer, rto_low};
+use crate::recovery::{Scheme, SchemeParams};
 
 use super::footprint;
 
@@ -195,12 +196,22 @@ impl IrnConfig {
         }
     }
 
-    /// Returns how many packets a flow may have in flight; a limit at both ends.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub(super) fn window(&self) -> u64 {
-        resolved(self.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from)
+    /// Returns the timer, and the estimator where the timeout is not static.
+    fn timing(&self) -> Result<(Timer, Option<RtoEstimator>), SettingError> {
+        Ok(match (self.timeouts, self.rto) {
+            (Timeouts::Auto, _) => return Err(SettingError::left_auto("timeouts")),
+            (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
+            (Timeouts::On, Rto::Static) => {
+                let high = known(self.rto_high, "rto-high")?.unwrap_or(Duration::MAX);
+                let low = known(self.rto_low, "rto-low")?.unwrap_or(high);
+                (Timer::new(low, high, self.rto_low_packets).restarted_by(self.rto_restart), None)
+            }
+            (Timeouts::On, Rto::Dynamic(DynamicRto { initial, min, max })) => {
+                let initial = known(initial, "rto.dynamic.initial")?.unwrap_or(max);
+                let estimator = RtoEstimator::new(initial, min, max);
+                (Timer::single(initial).restarted_by(self.rto_restart), Some(estimator))
+            }
+        })
     }
 
     /// Checks RTO_low and RTO_high.
@@ -242,14 +253,52 @@ impl DynamicRto {
     }
 }
 
+/// Parameters of both ends of IRN.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct IrnParams {
+    pub(super) mode: Mode,
+    pub(super) timer: Timer,
+    /// The estimator, where timeouts follow round-trip times.
+    pub(super) estimator: Option<RtoEstimator>,
+    pub(super) rto_low_packets: u32,
+    /// Packets in flight; `None` is no limit.
+    cap: Option<u32>,
+    pub(super) retransmit_delay: Duration,
+    pub(super) sack: bool,
+    pub(super) nack_threshold: u32,
+    /// Never "auto".
+    pub(super) partial_acks: PartialAcks,
+    pub(super) time_stamps: bool,
+    pub(super) holes: bool,
+    pub(super) probes: u16,
+}
+
+/// Returns how many packets a flow with this limit may have in flight.
+pub(super) fn window(cap: Option<u32>) -> u64 {
+    cap.map_or(WIDEST_WINDOW, u64::from)
+}
+
+impl SchemeParams for IrnParams {
+    fn bdp_cap(&self) -> Option<u32> {
+        self.cap
+    }
+    fn set_receivers_cap(&mut self, cap: Option<u32>) {
+        self.cap = cap;
+    }
+    fn wire_id(&self) -> Option<u8> {
+        Some(1)
+    }
+}
+
 impl Scheme for IrnConfig {
+    type Params = IrnParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         if self.timeouts == Timeouts::Auto {
             self.timeouts = if fabric.pfc { Timeouts::Off } else { Timeouts::On };
         }
         let low = self.rto_low.resolve(|| None).unwrap_or(Duration::ZERO);
-        resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(low)));
-        let high = self.rto_high.resolve(|| None).unwrap_or(Duration::MAX);
+        let high = resolve(&mut self.rto_high, || Some(fabric.congested_rtt.max(low))).unwrap_or(Duration::MAX);
         resolve(&mut self.rto_low, || Some(rto_low(fabric, high)));
         self.rto_low = Setting::Value(self.rto_low_beside(high));
         if let (Rto::Dynamic(dynamic), Setting::Value(high)) = (&mut self.rto, self.rto_high) {
@@ -258,9 +307,10 @@ impl Scheme for IrnConfig {
         self.partial_acks = self.told_by_partial_acks();
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<IrnParams, SettingError> {
         self.check_static()?;
-        if let Setting::Value(cap) = self.bdp_cap
+        let cap = known(self.bdp_cap, "bdp-cap")?;
+        if let Some(cap) = cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
         {
             return Err(SettingError::new("bdp-cap", format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"")));
@@ -277,7 +327,8 @@ impl Scheme for IrnConfig {
             }
         }
         let is_fixed = self.mode == Mode::Hls || self.time_stamps || !self.sack;
-        if is_fixed && self.told_by_partial_acks() != PartialAcks::Latest {
+        let partial_acks = self.told_by_partial_acks();
+        if is_fixed && partial_acks != PartialAcks::Latest {
             let message = "\"first\" and \"none\" need SACKs, time-stamps = false, and another mode than \"hls\"";
             return Err(SettingError::new("partial-acks", message));
         }
@@ -287,7 +338,7 @@ impl Scheme for IrnConfig {
         if self.probes > 1 && self.mode == Mode::Hls {
             return Err(SettingError::new("probes", "the hardware code sends one; give 1, or another mode"));
         }
-        if self.holes && self.window() > WIDEST_WITH_HOLES {
+        if self.holes && window(cap) > WIDEST_WITH_HOLES {
             let message = format!("starts of holes have 16 bits; give a bdp-cap of up to {WIDEST_WITH_HOLES}");
             return Err(SettingError::new("holes", message));
         }
@@ -297,10 +348,26 @@ impl Scheme for IrnConfig {
         if self.nack_threshold > 1 && self.mode == Mode::Hls {
             return Err(SettingError::new("nack-threshold", "the hardware code has none; give 1, or another mode"));
         }
-        Ok(())
+        let (timer, estimator) = self.timing()?;
+        let Self { mode, rto_low_packets, retransmit_delay, sack, nack_threshold, time_stamps, holes, probes, .. } =
+            *self;
+        Ok(IrnParams {
+            mode,
+            timer,
+            estimator,
+            rto_low_packets,
+            cap,
+            retransmit_delay,
+            sack,
+            nack_threshold,
+            partial_acks,
+            time_stamps,
+            holes,
+            probes,
+        })
     }
-    fn bdp_cap(&self) -> Setting<u32> {
-        self.bdp_cap
+    fn bdp_cap(&self) -> Option<u32> {
+        self.bdp_cap.resolve(|| None)
     }
     fn acknowledges(&self) -> bool {
         true
@@ -310,9 +377,6 @@ impl Scheme for IrnConfig {
     }
     fn footprint(&self) -> Footprint {
         footprint::of(self)
-    }
-    fn set_receivers_cap(&mut self, cap: Setting<u32>) {
-        self.bdp_cap = cap;
     }
     fn extends_nacks(&self) -> bool {
         true

@@ -2,9 +2,10 @@
 
 use alloc::format;
 
-use super::config::{IrnConfig, PartialAcks, Rto};
+use super::config::{IrnConfig, PartialAcks, Rto, window};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::footprint::{Footprint, PSN_BITS, Published, Scope, bitmap_bits, bits_of};
+use crate::recovery::Scheme;
 
 /// Number of ends with sender state: requester and responder, since the responder of a Read sends data, too.
 const BOTH: u64 = 2;
@@ -27,7 +28,7 @@ const PUBLISHED: Published = Published {
 
 /// Returns the state that `config`, which is resolved, needs.
 pub(super) fn of(config: &IrnConfig) -> Footprint {
-    let cap = config.window();
+    let cap = window(config.bdp_cap());
     let bitmap = bitmap_bits(cap);
     let size = match cap {
         WIDEST_WINDOW => format!("{bitmap} bits: no BDP-FC bounds them but the PSNs"),
@@ -88,7 +89,7 @@ pub(super) fn of(config: &IrnConfig) -> Footprint {
 
 /// Adds the state that all queue pairs share: 10 bytes in the paper, which does not say how they are divided.
 fn with_shared(mut footprint: Footprint, config: &IrnConfig) -> Footprint {
-    if config.window() < WIDEST_WINDOW {
+    if window(config.bdp_cap()) < WIDEST_WINDOW {
         footprint = footprint.with("bdp-cap", Scope::Shared, 32, "BDP cap");
     }
     match config.rto {

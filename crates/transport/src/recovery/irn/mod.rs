@@ -20,7 +20,7 @@ mod stamps;
 
 pub use crate::recovery::timer::RtoRestart;
 pub use completions::{Completed, Completion, Completions};
-pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, Mode, PartialAcks, Rto, Timeouts};
+pub use config::{DynamicRto, IrnConfig, IrnConfig as Config, IrnParams, Mode, PartialAcks, Rto, Timeouts};
 pub use recv::Recv;
 pub use send::Send;
 

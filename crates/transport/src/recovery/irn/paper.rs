@@ -32,7 +32,7 @@ use selvedge_units::{Duration, Instant, Seq};
 
 use super::probes::Probes;
 use super::stamps::Stamps;
-use super::{IrnConfig, PartialAcks};
+use super::{IrnParams, PartialAcks};
 use crate::bitmap::Bitmap;
 use crate::role::Cx;
 
@@ -91,7 +91,7 @@ pub(super) struct Effect {
 }
 
 impl Paper {
-    pub(super) fn new(config: &IrnConfig) -> Self {
+    pub(super) fn new(params: &IrnParams) -> Self {
         Self {
             acked: Seq::ZERO,
             next: Seq::ZERO,
@@ -100,15 +100,15 @@ impl Paper {
             scan: Seq::ZERO,
             recover: Seq::ZERO,
             guess: Seq::ZERO,
-            partial_acks: config.told_by_partial_acks(),
+            partial_acks: params.partial_acks,
             sacks: Bitmap::default(),
             sacks_end: Seq::ZERO,
             sacks_count: 0,
             nacks: 0,
-            nack_threshold: config.nack_threshold,
-            sack: config.sack,
-            stamps: config.time_stamps.then(|| Box::new(Stamps::new())),
-            probes: Probes::new(config.probes),
+            nack_threshold: params.nack_threshold,
+            sack: params.sack,
+            stamps: params.time_stamps.then(|| Box::new(Stamps::new())),
+            probes: Probes::new(params.probes),
         }
     }
     #[inline]

@@ -49,6 +49,7 @@ mod tests {
     fn probing(stamps: bool) -> IrnConfig {
         IrnConfig {
             timeouts: Timeouts::On,
+            rto_low: Setting::Off,
             rto_high: Setting::Value(Duration::from_us(100)),
             bdp_cap: Setting::Value(10),
             time_stamps: stamps,

@@ -6,11 +6,11 @@ use selvedge_telemetry::Trace;
 use selvedge_units::Seq;
 use selvedge_wire::{AckKind, Holes};
 
-use super::IrnConfig;
-use super::config::WIDEST_WITH_HOLES;
+use super::IrnParams;
+use super::config::{WIDEST_WITH_HOLES, window};
 use crate::bitmap::Bitmap;
 use crate::recovery::holes::NewestHoles;
-use crate::recovery::{Answer, RecoveryReceiver};
+use crate::recovery::{Answer, RecoveryReceiver, SchemeParams};
 use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
@@ -31,14 +31,14 @@ pub struct Recv {
 
 impl Recv {
     /// Creates a receiver that expects the first packet.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &IrnConfig) -> Self {
-        let holes = config.holes.then(Box::default);
+    pub fn new(params: &IrnParams) -> Self {
+        Self::with_window(window(params.bdp_cap()), params.holes)
+    }
+    /// Creates a receiver that takes packets up to `window` ahead, and whose NACKs carry `holes` or not.
+    pub(crate) fn with_window(window: u64, holes: bool) -> Self {
+        let holes = holes.then(Box::default);
         let widest = if holes.is_some() { WIDEST_WITH_HOLES } else { u64::MAX };
-        let window = config.window().min(widest);
-        Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window, holes }
+        Self { expected: Seq::ZERO, end: Seq::ZERO, arrived: Bitmap::default(), window: window.min(widest), holes }
     }
 
     /// Returns whether packet `seq`, which lies at or beyond the expected one, has arrived.

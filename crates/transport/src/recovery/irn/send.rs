@@ -7,13 +7,13 @@ use selvedge_telemetry::Trace;
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::AckKind;
 
+use super::config::window;
 use super::hls::Hls;
 use super::paper::Paper;
-use super::{IrnConfig, Mode, Rto, Timeouts};
-use crate::fabric::resolved;
+use super::{IrnParams, Mode};
 use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, ParsedAck, Recovery};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery, SchemeParams};
 use crate::role::{Cx, Next};
 use crate::shared_pools::SharedPools;
 
@@ -39,22 +39,18 @@ enum Machine {
 
 impl Send {
     /// Creates a sender that has sent nothing.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &IrnConfig) -> Self {
-        let cap = config.window();
-        let (timer, estimator) = timing(config);
+    pub fn new(params: &IrnParams) -> Self {
+        let cap = window(params.bdp_cap());
         Self {
-            machine: match config.mode {
-                Mode::Refined | Mode::Paper => Machine::Paper(Paper::new(config)),
-                Mode::Hls => Machine::Hls(Hls::new(cap, config.rto_low_packets)),
+            machine: match params.mode {
+                Mode::Refined | Mode::Paper => Machine::Paper(Paper::new(params)),
+                Mode::Hls => Machine::Hls(Hls::new(cap, params.rto_low_packets)),
             },
-            timer,
-            estimator,
+            timer: params.timer,
+            estimator: params.estimator.map(Box::new),
             cap,
             fetched: Instant::ZERO,
-            fetch_delay: config.retransmit_delay,
+            fetch_delay: params.retransmit_delay,
         }
     }
     #[inline]
@@ -149,24 +145,6 @@ fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
     debug_assert_eq!(sent, Some(seq), "the hardware sends what was announced");
     if !is_new {
         cx.trace(|| Trace::Retransmitted { seq });
-    }
-}
-
-/// Returns the timer, and the estimator where the timeout is not static.
-fn timing(config: &IrnConfig) -> (Timer, Option<Box<RtoEstimator>>) {
-    match (config.timeouts, config.rto) {
-        (Timeouts::Auto, _) => panic!("timeouts still says \"auto\": resolve the configuration first"),
-        (Timeouts::Off, _) => (Timer::single(Duration::MAX), None),
-        (Timeouts::On, Rto::Static) => {
-            let high = resolved(config.rto_high, "rto-high").unwrap_or(Duration::MAX);
-            let timer = Timer::new(config.rto_low_beside(high), high, config.rto_low_packets);
-            (timer.restarted_by(config.rto_restart), None)
-        }
-        (Timeouts::On, Rto::Dynamic(dynamic)) => {
-            let initial = resolved(dynamic.initial, "rto.dynamic.initial").unwrap_or(dynamic.max);
-            let estimator = RtoEstimator::new(initial, dynamic.min, dynamic.max);
-            (Timer::single(initial).restarted_by(config.rto_restart), Some(Box::new(estimator)))
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::congestion::fixed::FixedConfig;
 use crate::dialogue::Say::{Ack, Done, Echo, Nack, Rests, Sends, Waits, Wake};
 use crate::dialogue::{Answer, FRAME, receiver, sender, with};
 use crate::recovery::Scheme;
-use crate::{CongestionConfig, SenderConfig};
+use crate::{SenderParams, Tuning};
 
 /// Settings of IRN without PFC (section 4.1), with a cap of ten packets.
 const IRN: IrnConfig = IrnConfig {
@@ -146,7 +146,10 @@ mod paper {
         for partial_acks in [PartialAcks::Latest, PartialAcks::First, PartialAcks::None] {
             let guesses = partial_acks == PartialAcks::Latest;
             sender(
-                SenderConfig { congestion: CongestionConfig::Fixed(fixed), ..with(IrnConfig { partial_acks, ..IRN }) },
+                SenderParams {
+                    congestion: fixed.params().expect("valid settings").into(),
+                    ..with(IrnConfig { partial_acks, ..IRN })
+                },
                 9,
                 &[
                     (0, Sends("0 1 2 3")),

@@ -7,9 +7,9 @@ use selvedge_units::{Bytes, Duration, Setting};
 use super::footprint;
 use super::pool::MOST_BLOCKS;
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::{Fabric, SettingError, check_timeout, resolve, resolved};
+use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 use crate::footprint::Footprint;
-use crate::recovery::Scheme;
+use crate::recovery::{Scheme, SchemeParams};
 use crate::shared_pools::SharedPools;
 
 /// MELO: selective retransmission with bitmaps from a pool that a NIC's queue pairs share.
@@ -80,20 +80,49 @@ const MOST_SLOTS: u32 = 1 << 15;
 const RTO_WITH_PFC: Duration = Duration::from_us(500);
 
 impl MeloConfig {
-    /// Returns the packets that a reorder buffer holds.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn slots(&self) -> u32 {
-        resolved(self.reorder_buffer, "reorder-buffer").unwrap_or(MOST_SLOTS)
-    }
     /// Returns the number of blocks of a pool.
     pub(super) fn blocks(&self) -> u32 {
         self.pool_bits / self.block_bits
     }
 }
 
+/// Parameters of both ends of MELO, and of the pools of their NICs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MeloParams {
+    blocks: u32,
+    block_bits: u32,
+    slots: u32,
+    pub(super) resend: Resend,
+    /// The timeout; [`Duration::MAX`] is none.
+    pub(super) rto: Duration,
+    /// Packets in flight; `None` is no limit.
+    cap: Option<u32>,
+    /// Connections on the chip; `None` is any number.
+    on_chip: Option<u32>,
+}
+
+impl SchemeParams for MeloParams {
+    fn bdp_cap(&self) -> Option<u32> {
+        self.cap
+    }
+    fn shared_pools(&self) -> SharedPools {
+        SharedPools::with_pools(
+            self.blocks,
+            self.block_bits,
+            self.on_chip.map_or(0, |connections| connections as usize),
+        )
+    }
+    fn reorder_slots(&self) -> u32 {
+        self.slots
+    }
+    fn wire_id(&self) -> Option<u8> {
+        Some(2)
+    }
+}
+
 impl Scheme for MeloConfig {
+    type Params = MeloParams;
+
     fn resolve(&mut self, fabric: &Fabric) {
         let bits = self.pool_bits;
         resolve(&mut self.reorder_buffer, || Some(bits));
@@ -101,7 +130,7 @@ impl Scheme for MeloConfig {
         resolve(&mut self.on_chip, || None);
         resolve(&mut self.bdp_cap, || Some(fabric.frames_in_flight().min(WIDEST_WINDOW) as u32));
     }
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<MeloParams, SettingError> {
         let (bits, block) = (self.pool_bits, self.block_bits);
         if !matches!(block, 8 | 16 | 32 | 64) {
             return Err(SettingError::new("block-bits", format!("{block} bits; give 8, 16, 32 or 64")));
@@ -111,32 +140,34 @@ impl Scheme for MeloConfig {
             let message = format!("{bits} bits; give whole blocks of {block}, up to {most}: a block's id has 16 bits");
             return Err(SettingError::new("pool-bits", message));
         }
-        match self.reorder_buffer {
-            Setting::Value(1..=MOST_SLOTS) => {}
-            Setting::Value(slots) => {
+        let slots = match known(self.reorder_buffer, "reorder-buffer")? {
+            Some(slots @ 1..=MOST_SLOTS) => slots,
+            Some(slots) => {
                 let message = format!("{slots} packets; give 1 to {MOST_SLOTS}");
                 return Err(SettingError::new("reorder-buffer", message));
             }
-            _ => {
+            None => {
                 let message = "a packet waits in slot (number mod size), so there is a size; give one, or \"auto\"";
                 return Err(SettingError::new("reorder-buffer", message));
             }
-        }
-        if let Setting::Value(rto) = self.rto {
-            check_timeout("rto", rto)?;
-        }
-        if let Setting::Value(0) = self.on_chip {
+        };
+        let rto = known(self.rto, "rto")?.unwrap_or(Duration::MAX);
+        check_timeout("rto", rto)?;
+        let on_chip = known(self.on_chip, "on-chip")?;
+        if on_chip == Some(0) {
             return Err(SettingError::new("on-chip", "a chip without connections; give 1 or more, or \"off\""));
         }
-        if let Setting::Value(cap) = self.bdp_cap
+        let cap = known(self.bdp_cap, "bdp-cap")?;
+        if let Some(cap) = cap
             && (cap == 0 || u64::from(cap) > WIDEST_WINDOW)
         {
             return Err(SettingError::new("bdp-cap", format!("{cap} packets; give 1 to {WIDEST_WINDOW}, or \"off\"")));
         }
-        Ok(())
+        let Self { block_bits, resend, .. } = *self;
+        Ok(MeloParams { blocks: self.blocks(), block_bits, slots, resend, rto, cap, on_chip })
     }
-    fn bdp_cap(&self) -> Setting<u32> {
-        self.bdp_cap
+    fn bdp_cap(&self) -> Option<u32> {
+        self.bdp_cap.resolve(|| None)
     }
     fn acknowledges(&self) -> bool {
         true
@@ -146,16 +177,6 @@ impl Scheme for MeloConfig {
     }
     fn footprint(&self) -> Footprint {
         footprint::of(self)
-    }
-    fn shared_pools(&self) -> SharedPools {
-        SharedPools::with_pools(
-            self.blocks(),
-            self.block_bits,
-            self.on_chip.resolve(|| None).map_or(0, |connections| connections as usize),
-        )
-    }
-    fn reorder_slots(&self) -> u32 {
-        self.slots()
     }
     fn pool(&self) -> Option<(&'static str, u32)> {
         Some(("pool-bits", self.pool_bits))

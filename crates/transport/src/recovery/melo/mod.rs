@@ -13,7 +13,7 @@ mod recv;
 mod residents;
 mod send;
 
-pub use config::{MeloConfig, MeloConfig as Config, Resend};
+pub use config::{MeloConfig, MeloConfig as Config, MeloParams, Resend};
 pub use pool::{BitsPool, Block};
 pub use recv::Recv;
 pub(crate) use residents::Residents;

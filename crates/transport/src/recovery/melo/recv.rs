@@ -4,11 +4,11 @@ use selvedge_telemetry::Trace;
 use selvedge_units::Seq;
 use selvedge_wire::{AckKind, Holes};
 
-use super::MeloConfig;
+use super::MeloParams;
 use super::linked_bitmap::{LinkedBitmap, Set};
 use super::residents::{Entered, Name};
 use crate::recovery::holes::NewestHoles;
-use crate::recovery::{Answer, RecoveryReceiver};
+use crate::recovery::{Answer, RecoveryReceiver, SchemeParams};
 use crate::role::{Cx, DataVerdict};
 use crate::shared_pools::SharedPools;
 
@@ -26,14 +26,11 @@ pub struct Recv {
 
 impl Recv {
     /// Creates a receiver that expects the first packet.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &MeloConfig) -> Self {
+    pub fn new(params: &MeloParams) -> Self {
         Self {
             arrived: LinkedBitmap::default(),
             holes: NewestHoles::default(),
-            slots: config.slots(),
+            slots: params.reorder_slots(),
             name: Name::default(),
         }
     }

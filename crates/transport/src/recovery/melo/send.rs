@@ -3,16 +3,15 @@
 use core::ops::Range;
 
 use selvedge_telemetry::Trace;
-use selvedge_units::{Duration, Instant, Seq};
+use selvedge_units::{Instant, Seq};
 use selvedge_wire::{Hole, Holes};
 
 use super::linked_bitmap::{Cursor, LinkedBitmap};
 use super::residents::{Entered, Name};
-use super::{MeloConfig, Resend};
+use super::{MeloParams, Resend};
 use crate::bitmap::WIDEST_WINDOW;
-use crate::fabric::resolved;
 use crate::recovery::timer::Timer;
-use crate::recovery::{AckOutcome, ParsedAck, Recovery};
+use crate::recovery::{AckOutcome, ParsedAck, Recovery, SchemeParams};
 use crate::role::{Cx, Next};
 use crate::shared_pools::SharedPools;
 
@@ -59,24 +58,21 @@ pub struct Send {
 
 impl Send {
     /// Creates a sender that has sent nothing.
-    ///
-    /// # Panics
-    /// When the settings still say "auto".
-    pub fn new(config: &MeloConfig) -> Self {
+    pub fn new(params: &MeloParams) -> Self {
         Self {
             known: LinkedBitmap::default(),
             arrived: 0,
             searched: Cursor::default(),
             lost: None,
             again: Default::default(),
-            resend: config.resend,
+            resend: params.resend,
             not_ready: false,
             next: Seq::ZERO,
             sent: Seq::ZERO,
             recover: Seq::ZERO,
             untold: false,
-            timer: Timer::single(resolved(config.rto, "rto").unwrap_or(Duration::MAX)),
-            cap: resolved(config.bdp_cap, "bdp-cap").map_or(WIDEST_WINDOW, u64::from),
+            timer: Timer::single(params.rto),
+            cap: params.bdp_cap().map_or(WIDEST_WINDOW, u64::from),
             name: Name::default(),
         }
     }

@@ -31,13 +31,15 @@ impl Default for Config {
 }
 
 impl Tuning for Config {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<Self, SettingError> {
         if self.min_rtt_window <= self.probe_rtt {
             let message = "the path would be emptied all the time; give more than probe-rtt";
             return Err(SettingError::new("congestion.bbr.min-rtt-window", message));
         }
-        Ok(())
+        Ok(*self)
     }
 }
 

@@ -31,15 +31,17 @@ impl Default for Config {
 }
 
 impl Tuning for Config {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<Self, SettingError> {
         if !(self.c > 0.0 && self.c.is_finite()) {
             return Err(SettingError::new("congestion.cubic.c", "the window never grows; give a number above 0"));
         }
         if !(self.beta > 0.0 && self.beta < 1.0) {
             return Err(SettingError::new("congestion.cubic.beta", "give a number between 0 and 1, both excluded"));
         }
-        Ok(())
+        Ok(*self)
     }
 }
 

@@ -24,15 +24,17 @@ impl Default for Config {
 }
 
 impl Tuning for Config {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<Self, SettingError> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(SettingError::new("congestion.dctcp.gain", "give a number above 0, up to 1"));
         }
         if !(0.0..=1.0).contains(&self.initial_alpha) {
             return Err(SettingError::new("congestion.dctcp.initial-alpha", "a share of marks lies between 0 and 1"));
         }
-        Ok(())
+        Ok(*self)
     }
 }
 

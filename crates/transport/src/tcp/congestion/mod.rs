@@ -20,7 +20,7 @@ pub use super::rate::{RateSample, Recovery};
 pub use lia::Coupling;
 
 /// The congestion window and the slow start threshold, in octets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     /// cwnd, the congestion window.
     pub cwnd: u64,
@@ -144,9 +144,10 @@ registry! {
     /// The choice of a congestion control, with its settings.
     config CongestionConfig: Tuning {
         fn resolve(&mut self, fabric: &Fabric);
-        fn check(&self) -> Result<(), SettingError>;
         fn needs(&self) -> Needs;
     }
+    /// Parameters of a congestion control.
+    params CongestionParams
     /// Any congestion control of TCP.
     #[derive(Clone, Debug)]
     run AnyControl: Control = State {

@@ -11,9 +11,11 @@ use crate::fabric::{Fabric, SettingError};
 pub struct Config {}
 
 impl Tuning for Config {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
-        Ok(())
+    fn params(&self) -> Result<Self, SettingError> {
+        Ok(*self)
     }
 }
 

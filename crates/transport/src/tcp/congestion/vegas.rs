@@ -31,8 +31,10 @@ impl Default for Config {
 }
 
 impl Tuning for Config {
+    type Params = Self;
+
     fn resolve(&mut self, _: &Fabric) {}
-    fn check(&self) -> Result<(), SettingError> {
+    fn params(&self) -> Result<Self, SettingError> {
         if self.alpha > self.beta {
             return Err(SettingError::new(
                 "congestion.vegas.alpha",
@@ -40,7 +42,7 @@ impl Tuning for Config {
                 give at most beta",
             ));
         }
-        Ok(())
+        Ok(*self)
     }
 }
 

@@ -3,10 +3,10 @@
 use selvedge_units::{Bytes, Duration, Instant, Octet, Rate, TcpSeq};
 use selvedge_wire::tcp::{Segment, SynOptions};
 
-use super::congestion::{CongestionConfig, Coupling};
+use super::congestion::{CongestionParams, Coupling};
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::{TcpConfig, TcpStats};
+use super::{Params, TcpStats};
 use crate::role::{HoldReason, Limits};
 
 mod input;
@@ -23,9 +23,10 @@ mod output;
 /// # use selvedge_transport::Fabric;
 /// # let fabric = Fabric { frame: Bytes::new(1_070), ..Fabric::IRN_PAPER };
 /// config.resolve(&fabric, Bytes::new(1_000));
+/// let params = config.params()?;
 /// let (ours, theirs) = (TcpSeq::new(1), TcpSeq::new(2));
-/// let mut one = Connection::established(&config, ours, theirs);
-/// let mut other = Connection::established(&config, theirs, ours);
+/// let mut one = Connection::established(&params, ours, theirs);
+/// let mut other = Connection::established(&params, theirs, ours);
 /// one.supply(1_500);
 /// let mut cx = Cx::at(Instant::ZERO);
 /// while let Some(sent) = one.poll_transmit(&mut cx) {
@@ -34,6 +35,7 @@ mod output;
 /// }
 /// let ack = other.poll_transmit(&mut cx);
 /// assert!(ack.is_none(), "1,500 octets are less than two full segments: the acknowledgement waits");
+/// # Ok::<(), selvedge_transport::SettingError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -107,49 +109,40 @@ pub(super) const TICK: Duration = Duration::from_us(1);
 impl Connection {
     /// Creates an end of an existing connection: sequence numbers begin after `ours` and `theirs`, and the other end
     /// has equal settings.
-    ///
-    /// # Panics
-    /// If a setting is still "auto".
-    pub fn established(config: &TcpConfig, ours: TcpSeq, theirs: TcpSeq) -> Self {
-        let mut end = Self::new(config, ours, Phase::Synchronised);
-        let scale = config.scale();
-        end.sending.skip_handshake(config.buffer().min(u64::from(u16::MAX) << scale));
+    pub fn established(params: &Params, ours: TcpSeq, theirs: TcpSeq) -> Self {
+        let mut end = Self::new(params, ours, Phase::Synchronised);
+        let scale = params.scale.unwrap_or(0);
+        end.sending.skip_handshake(params.buffer.min(u64::from(u16::MAX) << scale));
         end.receiving.scale = scale;
         end.receiving.begin(theirs);
         end.agreed.scale = scale;
-        end.agree(config.mss());
+        end.agree(params.mss);
         end
     }
     /// Creates the end that opens a connection.
-    ///
-    /// # Panics
-    /// If a setting is still "auto".
-    pub fn connect(config: &TcpConfig, ours: TcpSeq) -> Self {
-        Self::new(config, ours, Phase::SynSent)
+    pub fn connect(params: &Params, ours: TcpSeq) -> Self {
+        Self::new(params, ours, Phase::SynSent)
     }
     /// Creates the end that waits for a connection.
-    ///
-    /// # Panics
-    /// If a setting is still "auto".
-    pub fn listen(config: &TcpConfig, ours: TcpSeq) -> Self {
-        Self::new(config, ours, Phase::Listen)
+    pub fn listen(params: &Params, ours: TcpSeq) -> Self {
+        Self::new(params, ours, Phase::Listen)
     }
 
-    fn new(config: &TcpConfig, ours: TcpSeq, phase: Phase) -> Self {
+    fn new(params: &Params, ours: TcpSeq, phase: Phase) -> Self {
         Self {
             phase,
-            sending: Sending::new(config, ours),
-            receiving: Receiving::new(config),
-            agreed: Agreed { sack: config.sack, timestamps: config.timestamps, ecn: config.uses_ecn(), scale: 0 },
+            sending: Sending::new(params, ours),
+            receiving: Receiving::new(params),
+            agreed: Agreed { sack: params.sack, timestamps: params.timestamps, ecn: params.ecn, scale: 0 },
             offers_syn: SynOptions {
-                mss: Some(config.announced_mss()),
-                window_scale: config.window_scaling.then(|| config.scale()),
-                sack_permitted: config.sack,
+                mss: Some(params.announced_mss()),
+                window_scale: params.scale,
+                sack_permitted: params.sack,
             },
-            has_exact_echo: matches!(config.congestion, CongestionConfig::Dctcp(_)),
+            has_exact_echo: matches!(params.congestion, CongestionParams::Dctcp(_)),
             closes_second: false,
-            is_scaled: config.window_scaling,
-            time_wait: config.time_wait,
+            is_scaled: params.scale.is_some(),
+            time_wait: params.time_wait,
             forget_at: Instant::NEVER,
             is_reset: false,
         }

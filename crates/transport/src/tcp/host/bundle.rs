@@ -13,13 +13,13 @@ use selvedge_wire::{Packet, Tcp};
 use super::{Classes, Flow, Host, TcpParams, count_arrival};
 use crate::endpoint::{Closed, Completion, Context, Handled, Message, Standing};
 use crate::role::HoldReason;
-use crate::tcp::TcpConfig;
+use crate::tcp::Params;
 use crate::tcp::congestion::Coupling;
 
 /// An end of a flow with several subflows.
 #[derive(Debug)]
 pub(super) struct Bundle {
-    pub(super) config: TcpConfig,
+    pub(super) config: Params,
     is_opener: bool,
     /// Queue pair number of the flow, and of its first subflow.
     qp: QpNumber,
@@ -102,7 +102,7 @@ impl Host {
         let Some(bundle) = self.bundles.get(at) else { return u32::MAX };
         let (number, &Bundle { config, is_opener, peer, entropy, classes, .. }) = (bundle.subflows.len(), &**bundle);
         // The subflow is closed with the flow, not when it has sent its octets.
-        let own = TcpConfig { fin: false, ..config };
+        let own = Params { fin: false, ..config };
         let flow = Flow::new(classes, &own, is_opener, bundle.subflow_qp(number), peer, Bytes::ZERO);
         let entropy = mix64(u64::from(entropy) + number as u64) as u32;
         let entry = self.put(cx, Flow { has_fin: config.fin, entropy, bundle: Some(at), ..flow });
@@ -119,7 +119,7 @@ impl Host {
             if bundle.left == 0 {
                 return self.finish_subflows(cx, at);
             }
-            let share = bundle.left.min(bundle.config.mss());
+            let share = bundle.left.min(bundle.config.mss);
             let (count, turn) = (bundle.subflows.len(), bundle.turn);
             let can_grow = count < usize::from(bundle.config.subflows);
             let in_turn = (0..count).map(|n| (turn + n) % count);

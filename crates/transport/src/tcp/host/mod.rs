@@ -11,7 +11,7 @@ use selvedge_units::{Bytes, HostId, Instant, QpNumber, TcpSeq};
 use selvedge_wire::tcp::{SegmentContext, Stream, Tcp};
 use selvedge_wire::{Ecn, Header, Packet, Repr};
 
-use super::{Arrival, Connection, State, TcpConfig, Transmit, clock};
+use super::{Arrival, Connection, Params, State, Transmit, clock};
 use crate::endpoint::{
     Alarm, Closed, Completion, Context, Endpoint, Expected, Frames, Handled, Message, NicStats, Received, Standing,
 };
@@ -23,8 +23,8 @@ use bundle::Bundle;
 /// TCP of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpParams {
-    /// Configuration of both ends, every "auto" resolved.
-    pub config: TcpConfig,
+    /// Parameters of both ends.
+    pub config: Params,
     /// Traffic class of acknowledgements.
     pub ack_class: u8,
 }
@@ -70,7 +70,7 @@ struct Classes {
 }
 
 impl Flow {
-    fn new(classes: Classes, config: &TcpConfig, is_opener: bool, qp: QpNumber, peer: HostId, size: Bytes) -> Self {
+    fn new(classes: Classes, config: &Params, is_opener: bool, qp: QpNumber, peer: HostId, size: Bytes) -> Self {
         let (opener, opened) = initial(qp);
         let (ours, theirs) = if is_opener { (opener, opened) } else { (opened, opener) };
         let mut connection = match (config.handshake, is_opener) {
@@ -95,7 +95,7 @@ impl Flow {
             context: 0,
             // Data begins one sequence number behind the SYN.
             stream: Stream {
-                mss: config.mss() as u16,
+                mss: config.mss as u16,
                 end: TcpSeq::new(opener.get().wrapping_add(1).wrapping_add(size.get() as u32)),
             },
             missing: if is_opener { 0 } else { size.get() },

@@ -24,8 +24,7 @@ use super::rate::Delivery;
 use super::rto::RetransmissionTimeout;
 use super::scoreboard::Scoreboard;
 use super::sent::Log;
-use super::{LossDetection, TcpConfig, TcpStats};
-use crate::fabric::resolved;
+use super::{Params, TcpStats};
 
 mod detect;
 mod heard;
@@ -122,24 +121,24 @@ pub(super) struct Sending {
 }
 
 /// Constant settings of a sending half.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    threshold: u32,
-    has_limited_transmit: bool,
-    has_nagle: bool,
-    initial_window: u64,
-    initial_rto: Duration,
-    has_sack: bool,
-    has_timestamps: bool,
-    has_ecn: bool,
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Settings {
+    pub(super) threshold: u32,
+    pub(super) has_limited_transmit: bool,
+    pub(super) has_nagle: bool,
+    pub(super) initial_window: u64,
+    pub(super) initial_rto: Duration,
+    pub(super) has_sack: bool,
+    pub(super) has_timestamps: bool,
+    pub(super) has_ecn: bool,
     /// Whether RACK detects losses; as configured, before SACK was agreed upon.
-    has_rack: bool,
-    has_tail_loss_probe: bool,
-    has_prr: bool,
-    has_eifel: bool,
+    pub(super) has_rack: bool,
+    pub(super) has_tail_loss_probe: bool,
+    pub(super) has_prr: bool,
+    pub(super) has_eifel: bool,
     /// Longest delay of an acknowledgement, and octets that are acknowledged at once.
-    ack_delay: Duration,
-    ack_every: u64,
+    pub(super) ack_delay: Duration,
+    pub(super) ack_every: u64,
 }
 
 /// State of the window before a reduction.
@@ -225,13 +224,8 @@ impl Acknowledgement<'_> {
 
 impl Sending {
     /// Creates a half that has sent nothing, not even a SYN.
-    pub(super) fn new(config: &TcpConfig, initial: TcpSeq) -> Self {
-        let mss = config.mss();
-        let segments = |setting, key| resolved(setting, key).map_or(u64::MAX, |count| u64::from(count) * mss);
-        let initial_window = segments(config.initial_window, "initial-window");
-        let ssthresh = resolved(config.initial_ssthresh, "initial-ssthresh").map_or(u64::MAX, |bytes| bytes.get());
-        let limit = segments(config.slow_start_limit, "slow-start-limit");
-        let mut control = AnyControl::from(&config.congestion);
+    pub(super) fn new(params: &Params, initial: TcpSeq) -> Self {
+        let mut control = AnyControl::from(&params.congestion);
         control.seed(u64::from(initial.get()));
         Self {
             initial,
@@ -258,39 +252,24 @@ impl Sending {
             undo: None,
             resent_ever: Octet::SYN,
             tail: tail::Tail::default(),
-            window: Window::new(initial_window, ssthresh, mss, limit),
+            window: params.window,
             control,
             coupling: Coupling::ALONE,
             marked_until: Octet::SYN,
             reduced: false,
-            hystart: HyStart::new(resolved(config.hystart, "hystart")),
+            hystart: HyStart::new(params.hystart),
             delivery: Delivery::new(),
             unpaced: UNPACED,
             paced_until: Instant::NEVER,
             pace_at: Instant::ZERO,
-            rto: RetransmissionTimeout::new(config.initial_rto(), config.min_rto(), config.max_rto),
+            rto: params.rto,
             timer: Instant::NEVER,
             reorder_at: Instant::NEVER,
             timed: None,
             last_sent: Instant::ZERO,
             must_probe: false,
             probed: Octet::SYN,
-            settings: Settings {
-                threshold: config.dup_thresh,
-                has_limited_transmit: config.limited_transmit,
-                has_nagle: config.nagle,
-                initial_window,
-                initial_rto: config.initial_rto(),
-                has_sack: false,
-                has_timestamps: false,
-                has_ecn: false,
-                has_rack: config.loss_detection == LossDetection::Rack,
-                has_tail_loss_probe: config.tail_loss_probe,
-                has_prr: config.prr,
-                has_eifel: config.eifel,
-                ack_delay: resolved(config.delayed_ack, "delayed-ack").unwrap_or_default(),
-                ack_every: u64::from(config.ack_every) * mss,
-            },
+            settings: params.settings,
             stats: TcpStats::default(),
         }
     }

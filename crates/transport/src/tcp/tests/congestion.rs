@@ -50,7 +50,7 @@ fn the_initial_window_is_ten_segments_or_that_of_rfc_6928() {
 
 /// Runs a sender with `window` segments in flight, all acknowledged every `rtt_us`, for `rounds` rounds.
 fn rounds(config: TcpConfig, rtt_us: u64, rounds: u64, mut event: impl FnMut(u64, &mut Segment)) -> Vec<u64> {
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(1 << 40);
     let mut windows = Vec::new();
     let mut highest = Octet::FIRST;
@@ -138,7 +138,7 @@ fn dctcp_reduces_by_the_share_of_marks() {
 #[test]
 fn a_mark_halves_the_window_once_per_window() {
     let config = TcpConfig { initial_window: Setting::Value(40), ..wide(plain()) };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(1 << 30);
     let mut cx = Cx::at(at(0));
     while end.poll_transmit(&mut cx).is_some() {}

@@ -9,8 +9,8 @@ struct Both {
 
 impl Both {
     fn new(client: TcpConfig, server: TcpConfig) -> Self {
-        let client = Connection::connect(&resolved(client), OURS);
-        let server = Connection::listen(&resolved(server), THEIRS);
+        let client = Connection::connect(&params(client), OURS);
+        let server = Connection::listen(&params(server), THEIRS);
         Self { ends: [client, server], now: Instant::ZERO }
     }
     /// Returns the next segment of one end, if any.
@@ -147,7 +147,7 @@ fn a_lost_third_segment_is_made_up_for_by_data() {
 
 #[test]
 fn both_may_open_at_once() {
-    let end = |ours| Connection::connect(&resolved(full()), ours);
+    let end = |ours| Connection::connect(&params(full()), ours);
     let mut both = Both { ends: [end(OURS), end(THEIRS)], now: Instant::ZERO };
     let syns = [both.poll(0).expect("a SYN"), both.poll(1).expect("a SYN")];
     both.tell(0, &syns[1]);

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use selvedge_units::{Bytes, Duration, Instant, Octet, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment};
 
-use super::{Connection, Ecn, LossDetection, TcpConfig, Transmit};
+use super::{Connection, Ecn, LossDetection, Params, TcpConfig, Transmit};
 use crate::{Cx, Fabric};
 
 const MSS: u64 = 1_000;
@@ -41,8 +41,11 @@ fn plain() -> TcpConfig {
 fn resolved(mut config: TcpConfig) -> TcpConfig {
     let fabric = Fabric { frame: Bytes::new(1_058), ..Fabric::IRN_PAPER };
     config.resolve(&fabric, Bytes::new(MSS));
-    config.check().expect("a valid configuration");
     config
+}
+
+fn params(config: TcpConfig) -> Params {
+    resolved(config).params().expect("a valid configuration")
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn octet(segment: u64) -> Octet {
 
 /// Runs a dialogue with a sender of `segments` full segments, each line at its time.
 fn sender(config: TcpConfig, segments: u64, lines: &[(u64, Say)]) -> Connection {
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(segments * MSS);
     let seq = |segment: u64| octet(segment).to_seq(OURS);
     for (number, &(us, line)) in lines.iter().enumerate() {

@@ -175,7 +175,7 @@ fn a_timeout_is_taken_back_if_the_original_is_acknowledged() {
     for sack in [true, false] {
         for (echo, is_spurious) in [(0, true), (1_000, false)] {
             let config = TcpConfig { timestamps: true, sack, tail_loss_probe: false, ..modern() };
-            let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+            let mut end = Connection::established(&params(config), OURS, THEIRS);
             end.supply(20 * MSS);
             assert_eq!(sent(&mut end, &mut Cx::at(at(0))), "0 1 2 3");
             end.handle_timeout(&mut Cx::at(at(1_000)));
@@ -197,7 +197,7 @@ fn a_timeout_is_taken_back_if_the_original_is_acknowledged() {
 #[test]
 fn a_recovery_is_taken_back_if_a_segment_was_only_overtaken() {
     let config = TcpConfig { initial_window: Setting::Value(8), timestamps: true, ..modern() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(40 * MSS);
     assert_eq!(sent(&mut end, &mut Cx::at(at(0))), "0 1 2 3 4 5 6 7");
     hear(&mut end, 100, 0, &[(1, 5)], 0);
@@ -216,7 +216,7 @@ fn a_recovery_is_taken_back_if_a_segment_was_only_overtaken() {
 #[test]
 fn what_is_retransmitted_in_one_recovery_is_no_original_in_the_next() {
     let config = TcpConfig { initial_window: Setting::Value(8), timestamps: true, ..modern() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(40 * MSS);
     assert_eq!(sent(&mut end, &mut Cx::at(at(0))), "0 1 2 3 4 5 6 7");
     let mut turn = |us, ack, sacks: &[(u64, u64)], echo, expected| {
@@ -237,7 +237,7 @@ fn what_is_retransmitted_in_one_recovery_is_no_original_in_the_next() {
 fn bbr_is_paced_once_it_knows_a_rate() {
     let config = TcpConfig { congestion: bbr::Config::default().into(), ..modern() };
     let config = TcpConfig { initial_window: Setting::Value(10), ..config };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     end.supply(100 * MSS);
     assert_eq!(sent(&mut end, &mut Cx::at(at(0))), "0 1 2 3 4 5 6 7 8 9");
     hear(&mut end, 1_000, 10, &[], 0);

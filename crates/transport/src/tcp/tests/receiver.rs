@@ -27,7 +27,7 @@ fn data(number: u64) -> Segment {
 
 /// Runs a dialogue with a receiver; each line is a time, a segment and the expected answer.
 fn receiver(config: TcpConfig, lines: &[(u64, u64, &str)]) -> Connection {
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     for (number, &(us, segment, expected)) in lines.iter().enumerate() {
         let arrival = end.handle_segment(&mut Cx::at(at(us)), &data(segment), false);
         end.read(arrival.in_order);
@@ -89,7 +89,7 @@ fn without_sack_gaps_are_told_by_duplicates_alone() {
 #[test]
 fn time_stamps_leave_room_for_three_blocks() {
     let config = TcpConfig { timestamps: true, ..plain() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     for number in [1, 3, 5, 7] {
         let segment = Segment { timestamps: Some(Timestamps { value: 9, echo: 0 }), ..data(number) };
         end.handle_segment(&mut Cx::at(at(0)), &segment, false);
@@ -104,7 +104,7 @@ fn time_stamps_leave_room_for_three_blocks() {
 fn the_echoed_time_stamp_is_that_of_the_oldest_segment_not_acknowledged() {
     // RFC 7323, section 4.3.
     let config = TcpConfig { timestamps: true, ..delayed() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     let mut say = |number, value| {
         let segment = Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..data(number) };
         end.handle_segment(&mut Cx::at(at(0)), &segment, false);
@@ -122,7 +122,7 @@ fn the_echoed_time_stamp_is_that_of_the_oldest_segment_not_acknowledged() {
 #[test]
 fn a_closed_window_takes_nothing_and_opens_by_two_segments() {
     let config = TcpConfig { receive_buffer: Setting::Value(Bytes::new(4 * MSS)), ..plain() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     let window =
         |end: &mut Connection| end.poll_transmit(&mut Cx::at(at(0))).map(|sent| u64::from(sent.segment.window));
     for (number, left) in [(0, 3_000), (1, 2_000), (2, 1_000), (3, 0), (4, 0)] {
@@ -139,7 +139,7 @@ fn a_closed_window_takes_nothing_and_opens_by_two_segments() {
 #[test]
 fn marks_are_echoed_until_the_sender_has_reduced() {
     // RFC 3168, section 6.1.3.
-    let mut end = Connection::established(&resolved(TcpConfig { ecn: Ecn::On, ..plain() }), OURS, THEIRS);
+    let mut end = Connection::established(&params(TcpConfig { ecn: Ecn::On, ..plain() }), OURS, THEIRS);
     let mut say = |number, marked, cwr| {
         let segment = Segment { flags: Flags::ACK | Flags::CWR.when(cwr), ..data(number) };
         end.handle_segment(&mut Cx::at(at(0)), &segment, marked);
@@ -157,7 +157,7 @@ fn dctcp_echoes_marks_exactly_though_acknowledgements_are_delayed() {
     // RFC 8257, section 3.2, figure 1.
     let dctcp = crate::tcp::congestion::dctcp::Config::default();
     let config = TcpConfig { congestion: dctcp.into(), ..delayed() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     let mut say = |number, marked| {
         end.handle_segment(&mut Cx::at(at(0)), &data(number), marked);
         answer(&mut end, 0)
@@ -184,7 +184,7 @@ fn overlapping_segments_are_trimmed() {
 #[test]
 fn pieces_out_of_order_are_bounded() {
     let config = TcpConfig { receive_buffer: Setting::Value(Bytes::new(8 * MSS)), ..plain() };
-    let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+    let mut end = Connection::established(&params(config), OURS, THEIRS);
     for place in (1..7_000).step_by(2) {
         let segment = Segment { seq: (octet(0) + place).to_seq(THEIRS), payload: 1, ..data(0) };
         end.handle_segment(&mut Cx::at(at(0)), &segment, false);
@@ -199,7 +199,7 @@ fn pieces_out_of_order_are_bounded() {
 fn after_silence(minutes: u64, late: bool) -> (u32, u64) {
     let config = TcpConfig { timestamps: true, ..plain() };
     let mut ends =
-        [(OURS, THEIRS), (THEIRS, OURS)].map(|(ours, theirs)| Connection::established(&resolved(config), ours, theirs));
+        [(OURS, THEIRS), (THEIRS, OURS)].map(|(ours, theirs)| Connection::established(&params(config), ours, theirs));
     let begin = at(2_000);
     let carry = |ends: &mut [Connection; 2], now: Instant, most: u32| {
         for sent in 0..most {
@@ -245,7 +245,7 @@ fn no_silence_is_so_long_that_ends_take_each_other_for_old() {
 fn what_is_old_stays_old_for_half_an_hour() {
     let config = TcpConfig { timestamps: true, ..plain() };
     for (minutes, is_taken) in [(0, false), (1, false), (34, false), (35, true)] {
-        let mut end = Connection::established(&resolved(config), OURS, THEIRS);
+        let mut end = Connection::established(&params(config), OURS, THEIRS);
         let mut say = |now: Instant, number, value| {
             let segment = Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..data(number) };
             end.handle_segment(&mut Cx::at(now), &segment, false).in_order > 0

@@ -10,7 +10,7 @@ use crate::dialogue::{FRAME, with};
 use crate::recovery::melo::{MeloConfig, Send};
 use crate::recovery::{ParsedAck, Recovery, Scheme};
 use crate::shared_pools::SharedPools;
-use crate::{Cx, DataVerdict, Receiver, ReceiverConfig, Sender};
+use crate::{Cx, DataVerdict, Receiver, SchemeParams, Sender};
 
 const FLOWS: usize = 6;
 const PACKETS: u64 = 400;
@@ -35,7 +35,7 @@ impl Flow {
     fn new(config: MeloConfig) -> Self {
         let mut sender = Sender::new(&with(config), Psn::new(0));
         sender.supply(PACKETS);
-        let receiver = Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
+        let receiver = Receiver::new(&with(config).recovery, Psn::new(0));
         let idle = |_| None;
         let (data, answers) = ((0..20).map(idle).collect(), (0..20).map(|_| None).collect());
         Self { sender, receiver, data, answers, accepted: 0, buffered: 0 }
@@ -85,8 +85,8 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         on_chip,
         ..MeloConfig::default()
     };
-    config.check().expect("valid settings");
-    let (mut sending, mut receiving) = (config.shared_pools(), config.shared_pools());
+    let params = config.params().expect("valid settings");
+    let (mut sending, mut receiving) = (params.shared_pools(), params.shared_pools());
     let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
     let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
     let mut turns = 0;
@@ -128,9 +128,11 @@ fn who_finds_no_room_when_it_returns_drops_packets_and_goes_back() {
 
 #[test]
 fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
-    let config = MeloConfig { pool_bits: 32, on_chip: Setting::Value(2), rto: Setting::Off, ..MeloConfig::default() };
-    let mut pools = config.shared_pools();
-    let mut senders = [(); 3].map(|()| Send::new(&config));
+    let (on_chip, reorder_buffer) = (Setting::Value(2), Setting::Value(32));
+    let config = MeloConfig { pool_bits: 32, on_chip, reorder_buffer, rto: Setting::Off, ..MeloConfig::default() };
+    let params = config.params().expect("valid settings");
+    let mut pools = params.shared_pools();
+    let mut senders = [(); 3].map(|()| Send::new(&params));
     let (seq, cx) = (Seq::new, &mut Cx::at(Instant::ZERO));
     let heard =
         |kind, expected, sack| ParsedAck { kind, expected: seq(expected), sack: seq(sack), rtt: Duration::ZERO };
@@ -161,9 +163,11 @@ fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
 
 #[test]
 fn whoever_closes_while_away_leaves_nothing_behind() {
-    let config = MeloConfig { on_chip: Setting::Value(1), reorder_buffer: Setting::Value(64), ..MeloConfig::default() };
-    let mut pools = config.shared_pools();
-    let receiver = || Receiver::new(&ReceiverConfig { recovery: config.into() }, Psn::new(0));
+    let (on_chip, reorder_buffer) = (Setting::Value(1), Setting::Value(64));
+    let config = MeloConfig { on_chip, reorder_buffer, rto: Setting::Off, ..MeloConfig::default() };
+    let recovery = with(config).recovery;
+    let mut pools = recovery.shared_pools();
+    let receiver = || Receiver::new(&recovery, Psn::new(0));
     let mut all = [receiver(), receiver(), receiver()];
     for receiver in &mut all {
         let data = Data { psn: Psn::new(20), payload: 1, last: false, retransmission: false, trimmed: false };
