@@ -10,6 +10,7 @@ use selvedge_nic::{ReorderBuffer, Spare};
 use selvedge_transport::recovery::irn::{Completion, Completions};
 use selvedge_transport::{
     Congestion, Cx, DataVerdict, Next, Receiver, Recovery, RecoveryParams, RecoveryReceiver, SchemeParams, Sender,
+    SharedState,
 };
 use selvedge_units::{Bytes, Psn, QpNumber, Seq};
 use selvedge_wire::{Ack, AckKind, Body, Data, Datagram, Header};
@@ -54,7 +55,7 @@ pub struct Incoming<'a> {
 ///
 /// # Errors
 /// Returns an error if the network fails.
-pub fn send<R: Recovery, C: Congestion>(
+pub fn send<R: Recovery<Shared = SharedState>, C: Congestion>(
     network: &mut impl Datagrams,
     clock: &Clock,
     sender: &mut Sender<R, C>,
@@ -63,14 +64,14 @@ pub fn send<R: Recovery, C: Congestion>(
 ) -> io::Result<()> {
     let mut buffer = vec![0; LONGEST];
     let mut headers = [0; Datagram::LONGEST_HEADERS];
-    let mut pools = outgoing.recovery.shared_pools();
+    let mut shared = outgoing.recovery.shared();
     while !sender.is_done() && !stop() {
         let mut cx = Cx::at(clock.now());
         if sender.poll_timeout().is_some_and(|at| at <= cx.now) {
-            sender.handle_timeout(&mut cx, &mut pools);
+            sender.handle_timeout(&mut cx, &mut shared);
         }
         let frame_of = |seq| Header::ROCE + Bytes::new(outgoing.piece_of(seq).len() as u64) + Header::GAP;
-        if let Some(segment) = sender.poll_transmit(&mut cx, &mut pools, frame_of) {
+        if let Some(segment) = sender.poll_transmit(&mut cx, &mut shared, frame_of) {
             let payload = outgoing.piece_of(segment.seq);
             let data = Data {
                 psn: segment.seq.to_psn(outgoing.first_psn),
@@ -92,8 +93,8 @@ pub fn send<R: Recovery, C: Congestion>(
         let Ok((Datagram { qp, sent_at, body }, _)) = Datagram::parse(&buffer[..length]) else { continue };
         let mut cx = Cx::at(clock.now());
         match body {
-            Body::Ack(ack) if qp == outgoing.qp => sender.handle_ack(&mut cx, &mut pools, &ack, sent_at),
-            Body::HoleNack(nack) if qp == outgoing.qp => sender.handle_hole_nack(&mut cx, &mut pools, &nack, sent_at),
+            Body::Ack(ack) if qp == outgoing.qp => sender.handle_ack(&mut cx, &mut shared, &ack, sent_at),
+            Body::HoleNack(nack) if qp == outgoing.qp => sender.handle_hole_nack(&mut cx, &mut shared, &nack, sent_at),
             Body::Ack(_) | Body::HoleNack(_) | Body::Data(_) | Body::Cnp => {}
         }
     }
@@ -105,7 +106,7 @@ pub fn send<R: Recovery, C: Congestion>(
 ///
 /// # Errors
 /// Returns an error if the network fails.
-pub fn receive<A: RecoveryReceiver>(
+pub fn receive<A: RecoveryReceiver<Shared = SharedState>>(
     network: &mut impl Datagrams,
     clock: &Clock,
     receiver: &mut Receiver<A>,
@@ -116,7 +117,7 @@ pub fn receive<A: RecoveryReceiver>(
     let mut headers = [0; Datagram::LONGEST_HEADERS];
     let mut duplicates = 0;
     let (mut completions, mut msn) = (Completions::default(), 0);
-    let mut pools = incoming.recovery.shared_pools();
+    let mut shared = incoming.recovery.shared();
     let mut reorder = ReorderBuffer::new(incoming.recovery.reorder_slots());
     let mut spare = Spare::default();
     while !stop() {
@@ -128,7 +129,7 @@ pub fn receive<A: RecoveryReceiver>(
             continue;
         }
         let before = receiver.expected();
-        let reply = receiver.handle_data(&mut Cx::at(clock.now()), &mut pools, &data, false);
+        let reply = receiver.handle_data(&mut Cx::at(clock.now()), &mut shared, &data, false);
         match reply.verdict {
             DataVerdict::Accepted(seq) => (incoming.place)(seq, payload),
             DataVerdict::Buffered(seq) => {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_transport::congestion::{AnyCongestion, Congestion};
-use selvedge_transport::recovery::{AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryReceiver};
-use selvedge_transport::{Cx, DataVerdict, Next, Receiver, SchemeParams, Sender, SharedPools};
+use selvedge_transport::{Cx, DataVerdict, Next, Receiver, SchemeParams, Sender, SharedState};
 use selvedge_units::{Duration, Instant, Seq};
 use selvedge_wire::{AckKind, Body, Data};
 
@@ -36,9 +34,9 @@ impl World for Link {
 }
 
 /// A sender and a receiver in virtual time, with one transfer between them.
-pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyRecoveryReceiver> {
-    sender: Sender<R, C>,
-    receiver: Receiver<A>,
+pub struct Pair {
+    sender: Sender,
+    receiver: Receiver,
     link: Link,
     transfer: Transfer,
     now: Instant,
@@ -49,7 +47,7 @@ pub struct Pair<R = AnyRecovery, C = AnyCongestion, A = AnyRecoveryReceiver> {
     placed: Placed,
     reorder: ReorderBuffer,
     /// On-chip resources of the sender's and of the receiver's NIC.
-    chips: (SharedPools, SharedPools),
+    chips: (SharedState, SharedState),
     duplicates: u64,
 }
 
@@ -109,12 +107,12 @@ impl<T: Copy> Lane<T> {
     }
 }
 
-impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
+impl Pair {
     /// Turns per packet after which a transfer counts as stuck; an impaired one takes fewer than a hundred.
     const PATIENCE: u64 = 10_000;
 
     /// Creates a pair of new engines, with all of the transfer's payload supplied.
-    pub fn new(mut sender: Sender<R, C>, receiver: Receiver<A>, link: Link, mut transfer: Transfer) -> Self {
+    pub fn new(mut sender: Sender, receiver: Receiver, link: Link, mut transfer: Transfer) -> Self {
         let recovery = transfer.params.recovery;
         sender.supply(transfer.packets());
         Self {
@@ -127,7 +125,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
             acks: Lane::new(std::mem::take(&mut transfer.backward)),
             placed: Placed::for_transfer(&transfer),
             reorder: ReorderBuffer::of(recovery.reorder_slots()),
-            chips: (recovery.shared_pools(), recovery.shared_pools()),
+            chips: (recovery.shared(), recovery.shared()),
             duplicates: 0,
             transfer,
         }
@@ -226,7 +224,7 @@ impl<R: Recovery, C: Congestion, A: RecoveryReceiver> Pair<R, C, A> {
     fn outcome(mut self, finished: bool) -> Outcome {
         self.sender.release(&mut self.chips.0);
         self.receiver.release(&mut self.chips.1);
-        let left = (self.chips.0.sending.in_use(), self.chips.1.receiving.in_use());
+        let left = (self.chips.0.melo.sending.in_use(), self.chips.1.melo.receiving.in_use());
         assert_eq!(left, (0, 0), "blocks that nobody holds and nobody can get");
         Outcome { finished, placed: self.placed, duplicates: self.duplicates, stats: self.sender.stats() }
     }

@@ -51,7 +51,7 @@ fn send_in_order(bencher: Bencher<'_, '_>, name: &str) {
         .counter(ItemsCount::new(PACKETS))
         .with_inputs(|| {
             let mut senders = vec![sender(name); FLOWS];
-            let mut pools = recovery(name).shared_pools();
+            let mut pools = recovery(name).shared();
             let mut cx = Cx::at(Instant::ZERO);
             for sender in &mut senders {
                 for _ in 0..32 {
@@ -196,13 +196,13 @@ fn melo_bits_pool(bencher: Bencher<'_, '_>) {
             (flow as usize, data(index / RUN * RUN + (index + 1) % RUN))
         })
         .collect();
-    let inputs = || (receivers.clone(), melo.shared_pools());
+    let inputs = || (receivers.clone(), melo.shared());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {
             black_box(receivers[*flow].handle_data(&mut cx, pools, data, false));
         }
-        assert_eq!((pools.exhausted, pools.middle), (0, 0), "everything fits");
+        assert_eq!((pools.melo.exhausted, pools.melo.middle), (0, 0), "everything fits");
     });
 }
 
@@ -220,7 +220,7 @@ fn receive(bencher: Bencher<'_, '_>, name: &str, nth: impl Fn(u64) -> u64) {
         })
         .collect();
     let receivers = vec![Receiver::new(&recovery(name), Psn::new(0)); RECEIVERS];
-    let inputs = || (receivers.clone(), recovery(name).shared_pools());
+    let inputs = || (receivers.clone(), recovery(name).shared());
     bencher.counter(ItemsCount::new(PACKETS)).with_inputs(inputs).bench_local_refs(|(receivers, pools)| {
         let mut cx = Cx::at(Instant::ZERO);
         for (flow, data) in &arrivals {

@@ -12,9 +12,9 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
-use selvedge_transport::recovery::melo::{MeloConfig, Recv};
-use selvedge_transport::recovery::{Scheme, SchemeParams};
-use selvedge_transport::{Cx, DataVerdict, Receiver, SharedPools};
+use selvedge_transport::recovery::Scheme;
+use selvedge_transport::recovery::melo::{MeloConfig, Pools, Recv};
+use selvedge_transport::{Cx, DataVerdict, Receiver};
 use selvedge_units::{Domain, Instant, Psn, Rng, Setting};
 use selvedge_wire::{AckKind, Data};
 
@@ -60,7 +60,7 @@ fn write(connections: u64, blocks: u32, events: u64, seed: u64, on_chip: u32) ->
         ..MeloConfig::default()
     };
     let params = config.params().map_err(io::Error::other)?;
-    let mut pools = params.shared_pools();
+    let mut pools = params.pools();
     let mut all: Vec<Connection> = (0..connections)
         .map(|_| Connection {
             receiver: Receiver::with(Recv::new(&params), Psn::new(0)),
@@ -105,7 +105,7 @@ fn answer(
     qp: usize,
     psn: u32,
     receiver: &mut Receiver<Recv>,
-    pools: &mut SharedPools,
+    pools: &mut Pools,
 ) -> io::Result<()> {
     let data = Data { psn: Psn::new(psn), payload: 0, last: false, retransmission: false, trimmed: false };
     let reply = receiver.handle_data(&mut Cx::at(Instant::ZERO), pools, &data, false);

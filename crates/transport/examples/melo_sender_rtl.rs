@@ -20,9 +20,9 @@ use std::collections::VecDeque;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::process::ExitCode;
 
-use selvedge_transport::recovery::melo::{MeloConfig, Recv, Resend, Send};
-use selvedge_transport::recovery::{ParsedAck, Recovery, Scheme, SchemeParams};
-use selvedge_transport::{Cx, Next, Receiver, SharedPools};
+use selvedge_transport::recovery::melo::{MeloConfig, Pools, Recv, Resend, Send};
+use selvedge_transport::recovery::{ParsedAck, Recovery, Scheme};
+use selvedge_transport::{Cx, Next, Receiver};
 use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data, Hole, Holes};
 
@@ -68,8 +68,8 @@ struct Bench {
     rng: Rng,
     all: Vec<Connection>,
     /// Memory of the senders' NIC, and of the receivers'.
-    sending: SharedPools,
-    receiving: SharedPools,
+    sending: Pools,
+    receiving: Pools,
 }
 
 /// An event at a sender.
@@ -104,7 +104,7 @@ impl Bench {
                 haste: 3 + rng.below(5),
             })
             .collect();
-        Self { rng, all, sending: params.shared_pools(), receiving: params.shared_pools() }
+        Self { rng, all, sending: params.pools(), receiving: params.pools() }
     }
 
     fn write(&mut self, events: u64) -> io::Result<()> {

@@ -62,7 +62,7 @@ fn due<T>(lane: &mut Lane<T>, now: Instant) -> Option<(Instant, T, Instant)> {
 fn run(params: &SenderParams, control: impl Congestion) -> Result<[Duration; 2], Box<dyn Error>> {
     let mut sender = Sender::with(AnyRecovery::from(&params.recovery), control, params.frame, FIRST);
     let mut receiver = Receiver::new(&params.recovery, FIRST);
-    let (mut sending, mut receiving) = (params.recovery.shared_pools(), params.recovery.shared_pools());
+    let (mut sending, mut receiving) = (params.recovery.shared(), params.recovery.shared());
     let (mut data, mut acks): (Lane<Data>, Lane<Ack>) = Default::default();
     let [mut now, mut link_free, mut bottleneck_free] = [Instant::ZERO; 3];
     let mut longest = Duration::ZERO;

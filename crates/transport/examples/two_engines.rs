@@ -36,7 +36,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let mut sender = Sender::new(&params, FIRST);
     let mut receiver = Receiver::new(&params.recovery, FIRST);
     // State that all queue pairs of a NIC share; one set per end.
-    let (mut sending, mut receiving) = (params.recovery.shared_pools(), params.recovery.shared_pools());
+    let (mut sending, mut receiving) = (params.recovery.shared(), params.recovery.shared());
 
     let bursts = TwoStates::bursts(3.0, Chance::ratio(1, 50)).ok_or("such bursts are possible")?;
     let mut lossy = Channel::new(bursts, Rng::stream(1, Domain::Impairment, 0));

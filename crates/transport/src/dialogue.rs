@@ -44,7 +44,7 @@ pub(crate) fn sender(params: SenderParams, packets: u64, lines: &[(u64, Say)]) -
     // PSNs wrap early in every script.
     let first = Psn::new(Psn::MODULUS - 2);
     let mut sender = Sender::new(&params, first);
-    let mut pools = params.recovery.shared_pools();
+    let mut pools = params.recovery.shared();
     sender.supply(packets);
     let mut echoed = None;
     for (number, &(us, line)) in lines.iter().enumerate() {
@@ -114,7 +114,7 @@ pub(crate) fn receiver(recovery: impl Into<RecoveryConfig>, lines: &[(u64, u64, 
     let first = Psn::new(Psn::MODULUS - 2);
     let recovery = recovery.into().params().expect("valid settings");
     let mut receiver = Receiver::new(&recovery, first);
-    let mut pools = recovery.shared_pools();
+    let mut pools = recovery.shared();
     for (number, &(us, seq, answer)) in lines.iter().enumerate() {
         let psn = Seq::new(seq).to_psn(first);
         let data = Data { psn, payload: 1, last: false, retransmission: false, trimmed: false };

@@ -17,7 +17,6 @@ mod role;
 #[cfg(test)]
 mod rounds;
 mod sender;
-mod shared_pools;
 
 pub mod congestion;
 pub mod endpoint;
@@ -41,7 +40,7 @@ pub use footprint::{Footprint, Item, Published, Scope};
 pub use receiver::Receiver;
 pub use recovery::{
     AnyRecovery, AnyRecoveryReceiver, Recovery, RecoveryConfig, RecoveryParams, RecoveryReceiver, Scheme, SchemeParams,
+    SharedPart, SharedState,
 };
 pub use role::{Cx, DataVerdict, HoldReason, Limits, Next, Reply, Segment};
 pub use sender::{Sender, SenderParams, SenderStats};
-pub use shared_pools::SharedPools;

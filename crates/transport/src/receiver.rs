@@ -5,7 +5,6 @@ use selvedge_wire::{Ack, AckKind, Data, HoleNack, Holes};
 
 use crate::recovery::{AnyRecoveryReceiver, RecoveryParams, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, Reply};
-use crate::shared_pools::SharedPools;
 
 /// The receiver of one flow.
 #[derive(Clone, Debug)]
@@ -45,11 +44,11 @@ impl<R: RecoveryReceiver> Receiver<R> {
     /// acknowledgement, to be sent at once. Its MSN is zero: messages are the concern of the layer above, which fills
     /// the MSN in.
     ///
-    /// `pools` is the state that all receivers of a NIC share, built by
-    /// [`SchemeParams::shared_pools`](crate::SchemeParams::shared_pools).
+    /// `shared` is the state that all receivers of a NIC share, built by
+    /// [`SchemeParams::shared`](crate::SchemeParams::shared).
     #[inline(always)]
-    pub fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool) -> Reply {
-        self.recovery.answer(cx, pools, data, marked, self.first_psn)
+    pub fn handle_data(&mut self, cx: &mut Cx<'_>, shared: &mut R::Shared, data: &Data, marked: bool) -> Reply {
+        self.recovery.answer(cx, shared, data, marked, self.first_psn)
     }
 
     /// Returns the PSN of the expected packet, and for how many packets from that one on no acknowledgement is due; for
@@ -89,8 +88,8 @@ impl<R: RecoveryReceiver> Receiver<R> {
     }
 
     /// Releases the flow's part of the chip's memory, before the receiver is dropped.
-    pub fn release(&mut self, pools: &mut SharedPools) {
-        self.recovery.release(pools);
+    pub fn release(&mut self, shared: &mut R::Shared) {
+        self.recovery.release(shared);
     }
 
     /// Returns the packet expected next: every packet before it has arrived.

@@ -13,6 +13,7 @@ macro_rules! registry {
         config $Config:ident: $Settings:ident $settings:tt
         $(#[$params_doc:meta])*
         params $Params:ident $(: $Asked:ident $asked:tt)?
+        $(shared $Shared:ident: $Part:ident = $SharedRole:ident as $SharedTrait:ident;)?
         $(
             $(#[$any_doc:meta])*
             run $Any:ident: $Trait:ident $(<$Associated:ident = $Type:ty>)? = $Role:ident $methods:tt
@@ -22,6 +23,7 @@ macro_rules! registry {
     ) => {
         registry!(@config [$(#[$config_doc])*] $Config: $Settings $settings $Params $algorithms $own);
         registry!(@params [$(#[$params_doc])*] $Params, $Config: $Settings $algorithms $own $($Asked $asked)?);
+        $( registry!(@shared $Shared: $Part = $SharedRole as $SharedTrait $algorithms); )?
         $(
             registry!(@run [$(#[$any_doc])*] $Params, $Any: $Trait [$($Associated = $Type)?] = $Role $methods
                 $algorithms $own);
@@ -113,7 +115,7 @@ macro_rules! registry {
                     $( Self::$Own(config) => config.params().map($Params::$Own), )?
                 }
             }
-            registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
+            registry!(@methods [$($Variant $module)+ $($Own $own)?] $($methods)*);
         }
     };
 
@@ -145,7 +147,7 @@ macro_rules! registry {
                 }
             }
         )+
-        registry!(@asked $Params, [$($Variant)+ $($Own)?] $($asked)*);
+        registry!(@asked $Params, [$($Variant $module)+ $($Own $own)?] $($asked)*);
     };
     (@asked $Params:ident, $variants:tt) => {};
     (@asked $Params:ident, $variants:tt $Asked:ident { $($methods:tt)* }) => {
@@ -180,7 +182,23 @@ macro_rules! registry {
         }
         impl $Trait for $Any {
             $(type $Associated = $Type;)?
-            registry!(@methods [$($Variant)+ $($Own)?] $($methods)*);
+            registry!(@methods [$($Variant $module)+ $($Own $own)?] $($methods)*);
+        }
+    };
+
+    (@shared $Shared:ident: $Part:ident = $Role:ident as $Trait:ident
+        { $( $(#[$about:meta])* $name:literal => $Variant:ident($module:ident), )+ }
+    ) => {
+        /// State that is shared on a NIC, by algorithm.
+        #[derive(Clone, Debug, Default)]
+        pub struct $Shared {
+            $( $(#[$about])* pub $module: <$module::$Role as $Trait>::Shared, )+
+        }
+        impl $Shared {
+            /// Returns the state of each algorithm.
+            fn parts(&self) -> impl Iterator<Item = &dyn $Part> {
+                [$( &self.$module as &dyn $Part ),+].into_iter()
+            }
         }
     };
 
@@ -205,11 +223,30 @@ macro_rules! registry {
         }
         registry!(@methods $variants $($rest)*);
     };
-    (@call [$($Variant:ident)+] $self:ident.$method:ident $arguments:tt) => {
+    // Of the shared state, each algorithm sees its own.
+    (@methods $variants:tt
+        [$lent:ident] fn $method:ident(&mut $self:ident $(, $argument:ident: $Type:ty)*) $(-> $Return:ty)?;
+        $($rest:tt)*
+    ) => {
+        #[inline(always)]
+        fn $method(&mut $self $(, $argument: $Type)*) $(-> $Return)? {
+            registry!(@lend $lent $variants $self.$method($($argument),*))
+        }
+        registry!(@methods $variants $($rest)*);
+    };
+    (@lend $lent:ident [$($Variant:ident $module:ident)+] $self:ident.$method:ident $arguments:tt) => {
+        match $self {
+            $( Self::$Variant(inner) => {
+                let $lent = &mut $lent.$module;
+                inner.$method $arguments
+            } )+
+        }
+    };
+    (@call [$($Variant:ident $module:ident)+] $self:ident.$method:ident $arguments:tt) => {
         match $self { $( Self::$Variant(inner) => inner.$method $arguments, )+ }
     };
-    ($($all:tt)+) => {
-        registry! { $($all)+ own [] }
+    ($(#[$doc:meta])* config $($all:tt)+) => {
+        registry! { $(#[$doc])* config $($all)+ own [] }
     };
 }
 pub(crate) use registry;

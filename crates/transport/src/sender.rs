@@ -10,7 +10,6 @@ use crate::fabric::{Fabric, SettingError};
 use crate::pacing::Pacing;
 use crate::recovery::{AckOutcome, AnyRecovery, Recovery, RecoveryConfig, RecoveryParams, Scheme};
 use crate::role::{Cx, HoldReason, Limits, Next, Segment};
-use crate::shared_pools::SharedPools;
 
 /// Parameters of a sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,11 +61,11 @@ pub struct SenderStats {
 ///
 /// let params = SenderParams::resolve(IrnConfig::default(), NoneConfig::default(), &Fabric::IRN_PAPER)?;
 /// let mut sender = Sender::new(&params, Psn::new(0));
-/// let mut pools = params.recovery.shared_pools();
+/// let mut shared = params.recovery.shared();
 /// sender.supply(1);
-/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| params.frame);
+/// let first = sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut shared, |_| params.frame);
 /// assert_eq!(first, Some(Segment { seq: Seq::ZERO, retransmission: false }));
-/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut pools, |_| params.frame), None);
+/// assert_eq!(sender.poll_transmit(&mut Cx::at(Instant::ZERO), &mut shared, |_| params.frame), None);
 /// # Ok::<(), selvedge_transport::SettingError>(())
 /// ```
 ///
@@ -179,18 +178,18 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Returns the packet to send now, if any; to be called while the link is free. `frame` returns a packet's size on
-    /// the wire, headers and gap included, and is called only when sizes matter. `pools` is the state that all senders
-    /// of a NIC share, built by [`Scheme::shared_pools`](crate::Scheme::shared_pools).
+    /// the wire, headers and gap included, and is called only when sizes matter. `shared` is the state that all senders
+    /// of a NIC share, built by [`SchemeParams::shared`](crate::SchemeParams::shared).
     #[inline(always)]
     pub fn poll_transmit(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        shared: &mut R::Shared,
         frame: impl FnOnce(Seq) -> Bytes,
     ) -> Option<Segment> {
         self.seen = cx.now;
         let window_open = self.is_window_open();
-        let segment = self.recovery.send(cx, pools, self.supplied, window_open, self.pacing.ready())?;
+        let segment = self.recovery.send(cx, shared, self.supplied, window_open, self.pacing.ready())?;
         if let Some(bytes) = self.pacing.on_sent(cx.now, || frame(segment.seq)) {
             self.tell(cx, Signal::Sent { bytes });
         }
@@ -220,24 +219,24 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     /// Handles an acknowledgement triggered by a packet that left at `sent_at` (the time stamp that the acknowledgement
     /// echoes). An acknowledgement of packets never sent is ignored.
     #[inline(always)]
-    pub fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, sent_at: Instant) {
+    pub fn handle_ack(&mut self, cx: &mut Cx<'_>, shared: &mut R::Shared, ack: &Ack, sent_at: Instant) {
         self.seen = cx.now;
-        let heard = self.recovery.process_ack(cx, pools, ack, self.first_psn, sent_at);
+        let heard = self.recovery.process_ack(cx, shared, ack, self.first_psn, sent_at);
         if let Some(outcome) = heard {
             self.on_outcome(cx, outcome, ack, sent_at);
         }
     }
 
     /// Handles a NACK that carries holes; otherwise like [`Sender::handle_ack`].
-    pub fn handle_hole_nack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, nack: &HoleNack, sent_at: Instant) {
-        self.on_nack_and_holes(cx, pools, &nack.without_holes(), nack.holes, sent_at);
+    pub fn handle_hole_nack(&mut self, cx: &mut Cx<'_>, shared: &mut R::Shared, nack: &HoleNack, sent_at: Instant) {
+        self.on_nack_and_holes(cx, shared, &nack.without_holes(), nack.holes, sent_at);
     }
     /// Handles a NACK that carries holes and also names the packet that triggered it; otherwise like
     /// [`Sender::handle_ack`].
     pub fn on_nack_and_holes(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        shared: &mut R::Shared,
         ack: &Ack,
         holes: Holes,
         sent_at: Instant,
@@ -245,7 +244,7 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
         self.seen = cx.now;
         let Some(heard) = self.recovery.expand(cx, ack, self.first_psn, sent_at) else { return };
         let holes = holes.map(|hole| hole.packets(heard.expected, self.first_psn));
-        let outcome = self.recovery.handle_holes(cx, pools, heard, &holes);
+        let outcome = self.recovery.handle_holes(cx, shared, heard, &holes);
         self.on_outcome(cx, outcome, ack, sent_at);
     }
 
@@ -310,9 +309,9 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
     }
 
     /// Handles the timers that are due at `cx.now`. Early or repeated calls have no effect.
-    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
+    pub fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut R::Shared) {
         self.seen = cx.now;
-        if self.recovery.deadline() <= cx.now && self.recovery.handle_timeout(cx, pools) {
+        if self.recovery.deadline() <= cx.now && self.recovery.handle_timeout(cx, shared) {
             self.stats.timeouts += 1;
             self.tell(cx, Signal::TimedOut);
         }
@@ -324,14 +323,14 @@ impl<R: Recovery, C: Congestion> Sender<R, C> {
 
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted. Congestion control is not told.
-    pub fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) {
+    pub fn handle_not_ready(&mut self, cx: &mut Cx<'_>, shared: &mut R::Shared) {
         self.seen = cx.now;
-        self.recovery.handle_not_ready(cx, pools);
+        self.recovery.handle_not_ready(cx, shared);
     }
 
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
-    pub fn release(&mut self, pools: &mut SharedPools) {
-        self.recovery.release(pools);
+    pub fn release(&mut self, shared: &mut R::Shared) {
+        self.recovery.release(shared);
     }
 
     /// Returns the first packet not yet acknowledged.
@@ -470,14 +469,14 @@ mod tests {
     fn congestion_control_hears_what_happens() {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
-        while sender.poll_transmit(&mut Cx::at(at(0)), &mut SharedPools::default(), |_| FRAME).is_some() {}
-        sender.handle_ack(&mut Cx::at(at(24)), &mut SharedPools::default(), &ack(AckKind::Ack, 1, 0, true), at(0));
-        sender.handle_ack(&mut Cx::at(at(25)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        while sender.poll_transmit(&mut Cx::at(at(0)), &mut (), |_| FRAME).is_some() {}
+        sender.handle_ack(&mut Cx::at(at(24)), &mut (), &ack(AckKind::Ack, 1, 0, true), at(0));
+        sender.handle_ack(&mut Cx::at(at(25)), &mut (), &ack(AckKind::Nack, 1, 3, false), at(1));
         // No new delivery, and no second loss of one episode.
-        sender.handle_ack(&mut Cx::at(at(26)), &mut SharedPools::default(), &ack(AckKind::Nack, 1, 3, false), at(1));
+        sender.handle_ack(&mut Cx::at(at(26)), &mut (), &ack(AckKind::Nack, 1, 3, false), at(1));
         // Packet 3 is counted already.
-        sender.handle_ack(&mut Cx::at(at(27)), &mut SharedPools::default(), &ack(AckKind::Ack, 4, 1, false), at(1));
-        sender.handle_timeout(&mut Cx::at(at(127)), &mut SharedPools::default());
+        sender.handle_ack(&mut Cx::at(at(27)), &mut (), &ack(AckKind::Ack, 4, 1, false), at(1));
+        sender.handle_timeout(&mut Cx::at(at(127)), &mut ());
         let heard = |frames, us, in_flight, marked, acked| Signal::Acked {
             bytes: FRAME * frames,
             rtt: Duration::from_us(us),
@@ -507,16 +506,16 @@ mod tests {
         let mut sender = Sender::with(irn(), Recorder::default(), FRAME, Psn::new(0));
         sender.supply(5);
         let mut cx = Cx { now: at(0), probe: Some(&mut listener) };
-        while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
+        while sender.poll_transmit(&mut cx, &mut (), |_| FRAME).is_some() {}
         cx.now = at(24);
-        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Nack, 1, 2, false), at(0));
-        while sender.poll_transmit(&mut cx, &mut SharedPools::default(), |_| FRAME).is_some() {}
-        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 99, 0, false), at(0));
+        sender.handle_ack(&mut cx, &mut (), &ack(AckKind::Nack, 1, 2, false), at(0));
+        while sender.poll_transmit(&mut cx, &mut (), |_| FRAME).is_some() {}
+        sender.handle_ack(&mut cx, &mut (), &ack(AckKind::Ack, 99, 0, false), at(0));
         cx.now = at(124);
-        sender.handle_timeout(&mut cx, &mut SharedPools::default());
+        sender.handle_timeout(&mut cx, &mut ());
         cx.now = at(344);
-        sender.handle_timeout(&mut cx, &mut SharedPools::default());
-        sender.handle_ack(&mut cx, &mut SharedPools::default(), &ack(AckKind::Ack, 5, 0, false), at(0));
+        sender.handle_timeout(&mut cx, &mut ());
+        sender.handle_ack(&mut cx, &mut (), &ack(AckKind::Ack, 5, 0, false), at(0));
         let acked = Seq::new(1);
         assert_eq!(
             listener.0,

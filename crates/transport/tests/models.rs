@@ -8,7 +8,7 @@ use selvedge_testkit::model;
 use selvedge_transport::recovery::go_back_n::{self, Acks, GoBackNConfig, Nacks};
 use selvedge_transport::recovery::irn::{self, IrnConfig, IrnParams, PartialAcks, Timeouts};
 use selvedge_transport::recovery::{ParsedAck, Recovery, RecoveryReceiver, Scheme};
-use selvedge_transport::{Cx, DataVerdict, Next, Segment, SharedPools};
+use selvedge_transport::{Cx, DataVerdict, Next, Segment};
 use selvedge_units::{Duration, Instant, Seq, Setting};
 use selvedge_wire::AckKind;
 
@@ -61,7 +61,7 @@ proptest! {
         let hear = |heard: ParsedAck, engine: &mut irn::Send, model: &mut model::IrnSender| {
             let sack = (heard.kind == AckKind::Nack).then_some(heard.sack);
             model.handle_ack(heard.expected, sack);
-            engine.handle_ack(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), heard);
+            engine.handle_ack(&mut Cx::at(Instant::ZERO), &mut (), heard);
         };
         for operation in operations {
             match operation {
@@ -74,7 +74,7 @@ proptest! {
                         };
                         assert_eq!(offer, model.offer(supplied));
                         let Some((seq, _)) = offer else { break };
-                        engine.on_sent(&mut cx, &mut SharedPools::default(), seq);
+                        engine.on_sent(&mut cx, &mut (), seq);
                         model.on_sent(seq);
                         if lost >> index & 1 == 0 {
                             let answer = receiver.handle_data(seq);
@@ -95,7 +95,7 @@ proptest! {
                 }
                 Operation::Timeout => {
                     if engine.sent() > engine.acked() {
-                        while !engine.handle_timeout(&mut cx, &mut SharedPools::default()) {}
+                        while !engine.handle_timeout(&mut cx, &mut ()) {}
                         model.handle_timeout();
                     }
                 }
@@ -124,10 +124,10 @@ proptest! {
         for distance in packets {
             let near = |expected: Seq| Seq::new((expected.index() + distance).saturating_sub(5));
             let seq = near(irn.0.expected());
-            assert_eq!(irn.0.handle_data(&mut cx, &mut SharedPools::default(), seq, false), irn.1.handle_data(seq));
+            assert_eq!(irn.0.handle_data(&mut cx, &mut (), seq, false), irn.1.handle_data(seq));
             assert_eq!(irn.0.expected(), irn.1.expected());
             let seq = near(go_back_n.0.expected());
-            let answer = go_back_n.0.handle_data(&mut cx, &mut SharedPools::default(), seq, false);
+            let answer = go_back_n.0.handle_data(&mut cx, &mut (), seq, false);
             assert_eq!(answer, go_back_n.1.handle_data(seq));
             assert!(answer.verdict != DataVerdict::Invalid);
         }

@@ -19,7 +19,7 @@ use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
 use selvedge_transport::queue_pairs::{QueuePairs, RdmaParams, Report};
 use selvedge_transport::tcp::{self, TcpParams};
-use selvedge_transport::{Cx, HoldReason, Limits, SharedPools};
+use selvedge_transport::{Cx, HoldReason, Limits, SharedPart};
 use selvedge_units::{Bytes, Duration, HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, Repr};
 
@@ -186,21 +186,6 @@ macro_rules! of_slot {
 }
 pub(crate) use of_slot;
 
-/// Returns the shortage and use of on-chip memory.
-fn reordering_on(pools: &SharedPools) -> Reordering {
-    let SharedPools { receiving, sending, exhausted, middle, forgotten, .. } = pools;
-    Reordering {
-        buffered: Bytes::ZERO,
-        pool_blocks: receiving.blocks(),
-        pool_peak: receiving.peak(),
-        sender_pool_peak: sending.peak(),
-        refused_full: *exhausted,
-        refused_middle: *middle,
-        forgotten: *forgotten,
-        swaps: pools.swaps(),
-    }
-}
-
 /// Returns how many queue pair numbers a flow of an endpoint takes.
 fn numbers<E: Endpoint>(_: &E, params: &E::Params) -> u32 {
     E::numbers(params)
@@ -235,10 +220,10 @@ impl Nic {
 
     /// Returns the counters of out-of-order data.
     pub fn reordering(&self) -> Reordering {
-        let mut sum =
-            Reordering { buffered: Bytes::new(self.port.stats.reordered), ..reordering_on(self.queue_pairs.pools()) };
+        let buffered = Bytes::new(self.port.stats.reordered);
+        let mut sum = Reordering { buffered, ..self.queue_pairs.shared().reordering() };
         if let Some(rdma) = &self.rdma {
-            sum.add(&reordering_on(rdma.rnic.pools()));
+            sum.add(&rdma.rnic.pools().reordering());
         }
         sum
     }

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use selvedge_transport::path::PathConfig;
-use selvedge_transport::{Cx, SharedPools};
+use selvedge_transport::{Cx, SharedState};
 use selvedge_units::{Duration, Instant, QpNumber};
 use selvedge_wire::verbs::Headers;
 
@@ -238,7 +238,7 @@ impl Rnic {
         self.shared.stats
     }
     /// Returns the on-chip memory that queue pairs share.
-    pub(crate) fn pools(&self) -> &SharedPools {
+    pub(crate) fn pools(&self) -> &SharedState {
         &self.shared.pools
     }
     /// Returns the next asynchronous event.

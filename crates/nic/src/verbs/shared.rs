@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use selvedge_transport::SharedPools;
+use selvedge_transport::SharedState;
 use selvedge_units::QpNumber;
 
 use super::paths::Paths;
@@ -65,7 +65,7 @@ pub(super) struct Shared {
     pub(super) srqs: BTreeMap<SrqId, SharedQueue>,
     pub(super) events: VecDeque<Event>,
     /// On-chip memory that queue pairs share.
-    pub(super) pools: SharedPools,
+    pub(super) pools: SharedState,
     /// Memory of reorder buffers that holds no packet.
     pub(super) spare: Spare,
     /// Paths to other hosts.

@@ -28,7 +28,7 @@ impl QueuePairs {
         };
         cx.port.stats.data_received += 1;
         let marked = packet.ecn == Ecn::Marked;
-        let mut reply = state.receiver.handle_data(cx.cx, &mut self.pools, data, marked);
+        let mut reply = state.receiver.handle_data(cx.cx, &mut self.shared, data, marked);
         if !cx.params.feedback.is_silent() {
             let frame = Bytes::new(u64::from(packet.frame) + u64::from(cx.frames.gap));
             let told = state.feedback.handle_data(&cx.params.feedback, cx.now(), frame, marked, data.last);
@@ -72,7 +72,7 @@ impl QueuePairs {
         entry: u32,
     ) -> Handled {
         let Some(state) = find(&mut self.senders, entry, packet.qp) else { return Handled::Unknown };
-        state.sender.handle_ack(cx.cx, &mut self.pools, ack, packet.sent_at);
+        state.sender.handle_ack(cx.cx, &mut self.shared, ack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(cx, entry);
@@ -89,7 +89,7 @@ impl QueuePairs {
         entry: u32,
     ) -> Handled {
         let Some(state) = find(&mut self.senders, entry, packet.qp) else { return Handled::Unknown };
-        state.sender.handle_hole_nack(cx.cx, &mut self.pools, nack, packet.sent_at);
+        state.sender.handle_hole_nack(cx.cx, &mut self.shared, nack, packet.sent_at);
         let done = state.sender.is_done();
         if !done {
             state.settle(cx, entry);

@@ -23,10 +23,9 @@ use crate::endpoint::{Alarm, Closed, Context, Endpoint, Expected, Frames, Handle
 use crate::feedback::{Feedback, FeedbackConfig};
 use crate::places::Places;
 use crate::receiver::Receiver;
-use crate::recovery::{RecoveryParams, SchemeParams};
+use crate::recovery::{RecoveryParams, SchemeParams, SharedState};
 use crate::role::Limits;
 use crate::sender::{Sender, SenderParams};
-use crate::shared_pools::SharedPools;
 
 pub use incoming::Incoming;
 pub use sending::Train;
@@ -62,7 +61,7 @@ pub struct QueuePairs {
     /// Reports waiting to be taken.
     reports: VecDeque<Report>,
     /// On-chip memory that queue pairs share, lent to each for its call.
-    pools: SharedPools,
+    shared: SharedState,
 }
 
 /// First PSN of all queue pairs; any value would do.
@@ -73,19 +72,19 @@ impl QueuePairs {
     pub fn new(params: &RdmaParams) -> Self {
         Self {
             busy_sender: (core::mem::offset_of!(SendQp, sender) + Sender::busy_bytes(&params.sender)) as u32,
-            pools: params.receiver.shared_pools(),
+            shared: params.receiver.shared(),
             ..Self::default()
         }
     }
 
     /// Returns the memory that queue pairs share.
-    pub fn pools(&self) -> &SharedPools {
-        &self.pools
+    pub fn shared(&self) -> &SharedState {
+        &self.shared
     }
 
     /// Returns how many bytes from the beginning packets touch; for drivers that prefetch them.
     pub const fn busy_bytes() -> usize {
-        core::mem::offset_of!(Self, pools)
+        core::mem::offset_of!(Self, shared)
     }
 
     /// Returns the state of a sender that its acknowledgements touch; for drivers that prefetch it.
@@ -214,7 +213,7 @@ impl Endpoint for QueuePairs {
         cx.cx.about(state.qp);
         if is_timer {
             let before = state.sender.stats().timeouts;
-            state.sender.handle_timeout(cx.cx, &mut self.pools);
+            state.sender.handle_timeout(cx.cx, &mut self.shared);
             cx.port.stats.timeouts += u64::from(state.sender.stats().timeouts - before);
         }
         state.settle(cx, entry);
@@ -229,13 +228,13 @@ impl Endpoint for QueuePairs {
         // An entry that waits for its turn becomes free when its turn comes: none may be in the ring twice.
         let state = if queued { self.senders.take_and_keep(entry) } else { self.senders.take(entry) };
         let SendQp { mut sender, context, .. } = state?;
-        sender.release(&mut self.pools);
+        sender.release(&mut self.shared);
         Some(context)
     }
 
     fn close_receiver(&mut self, entry: u32) -> Option<Closed> {
         let mut state = self.receivers.take(entry)?;
-        state.receiver.release(&mut self.pools);
+        state.receiver.release(&mut self.shared);
         Some(Closed { context: state.context, duplicates: state.duplicates })
     }
 

@@ -18,7 +18,7 @@ impl QueuePairs {
         let (last, last_payload, frames) = (state.last, state.last_payload, cx.frames);
         let payload = |seq| if seq == last { last_payload } else { frames.mtu };
         let on_wire = |seq| Bytes::new(u64::from(payload(seq)) + u64::from(frames.header) + u64::from(frames.gap));
-        let segment = state.sender.poll_transmit(cx.cx, &mut self.pools, on_wire);
+        let segment = state.sender.poll_transmit(cx.cx, &mut self.shared, on_wire);
         if let Some(segment) = segment {
             let data = Data {
                 psn: segment.seq.to_psn(FIRST_PSN),

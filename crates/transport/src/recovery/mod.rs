@@ -4,12 +4,12 @@
 //! [`Recovery`]) and the receiver's half (`Recv`, a [`RecoveryReceiver`]), and one line in the registry
 //! at the end of this file. Both halves count packets in [`Seq`]; PSNs are expanded and checked before. Trait methods
 //! with a body fix the order in which all schemes call the other methods, so that [`AnyRecovery`] and
-//! [`AnyRecoveryReceiver`] dispatch once per packet. State that the queue pairs of a NIC share ([`SharedPools`]) is
-//! lent for each call.
+//! [`AnyRecoveryReceiver`] dispatch once per packet. State that the queue pairs of a NIC share is lent for each
+//! call; it is a type of the scheme's own.
 
 use core::ops::Range;
 
-use selvedge_telemetry::Trace;
+use selvedge_telemetry::{Reordering, Trace};
 use selvedge_units::{Bytes, Duration, Instant, Psn, Seq};
 use selvedge_wire::{Ack, AckKind, Data, Holes};
 
@@ -17,7 +17,6 @@ use crate::fabric::{Fabric, SettingError};
 use crate::footprint::Footprint;
 use crate::registry::registry;
 use crate::role::{Cx, DataVerdict, Next, Reply, Segment};
-use crate::shared_pools::SharedPools;
 
 pub mod go_back_n;
 mod holes;
@@ -26,8 +25,27 @@ pub mod melo;
 pub(crate) mod rto;
 mod timer;
 
+/// State of one scheme that the queue pairs of a NIC share: memory on its chip. The NIC owns it and lends it to the
+/// engines for each call.
+pub trait SharedPart {
+    /// Returns whether there is no memory.
+    fn is_none(&self) -> bool {
+        true
+    }
+    /// Returns the use and the shortage of the memory.
+    fn reordering(&self) -> Reordering {
+        Reordering::default()
+    }
+}
+
+/// Nothing is shared.
+impl SharedPart for () {}
+
 /// The sender's half of a loss-recovery scheme.
 pub trait Recovery {
+    /// State that the senders and receivers of a NIC share; `()` without any.
+    type Shared: SharedPart + Default;
+
     /// Returns the first packet not yet acknowledged; every packet before it has arrived.
     fn acked(&self) -> Seq;
     /// Returns the first packet never sent; every packet before it was sent at least once.
@@ -40,31 +58,31 @@ pub trait Recovery {
     /// whether congestion control allows one more packet in flight.
     fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
     /// Handles the sending of packet `seq`, which [`Recovery::next`] named.
-    fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
+    fn on_sent(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared, seq: Seq);
     /// Handles an acknowledgement. Its `expected` is at most [`Recovery::sent`].
-    fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared, heard: ParsedAck) -> AckOutcome;
     /// Handles a NACK that names holes, newest first; otherwise like [`Recovery::handle_ack`]. The holes are unchecked
     /// and may be arbitrary. The default, for schemes whose receivers name no holes, ignores the NACK.
     fn handle_holes(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        shared: &mut Self::Shared,
         heard: ParsedAck,
         holes: &[Range<Seq>; 3],
     ) -> AckOutcome {
-        let _ = (cx, pools, heard, holes);
+        let _ = (cx, shared, heard, holes);
         AckOutcome::default()
     }
     /// Returns when to call [`Recovery::handle_timeout`]; [`Instant::NEVER`] without a timeout.
     fn deadline(&self) -> Instant;
     /// Handles the deadline, which has passed. Returns whether it was a timeout; otherwise the deadline was extended.
-    fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared) -> bool;
     /// Handles the notice that the receiver was not ready for the first unacknowledged packet and has dropped it: the
     /// packet is retransmitted.
-    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared);
     /// Releases the flow's part of the chip's memory, before the sender is dropped.
-    fn release(&mut self, pools: &mut SharedPools) {
-        let _ = pools;
+    fn release(&mut self, shared: &mut Self::Shared) {
+        let _ = shared;
     }
 
     /// Sends the packet that [`Recovery::next`] names, unless pacing forbids it until `ready`; returns that packet.
@@ -72,14 +90,14 @@ pub trait Recovery {
     fn send(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        shared: &mut Self::Shared,
         supplied: Seq,
         window_open: bool,
         ready: Instant,
     ) -> Option<Segment> {
         match self.next(cx.now, supplied, window_open) {
             Next::Send(segment) if cx.now >= ready => {
-                self.on_sent(cx, pools, segment.seq);
+                self.on_sent(cx, shared, segment.seq);
                 Some(segment)
             }
             _ => None,
@@ -129,13 +147,13 @@ pub trait Recovery {
     fn process_ack(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        shared: &mut Self::Shared,
         ack: &Ack,
         first: Psn,
         sent_at: Instant,
     ) -> Option<AckOutcome> {
         let heard = self.expand(cx, ack, first, sent_at)?;
-        Some(self.handle_ack(cx, pools, heard))
+        Some(self.handle_ack(cx, shared, heard))
     }
 }
 
@@ -163,17 +181,20 @@ pub struct AckOutcome {
 
 /// The receiver's half of a loss-recovery scheme: takes each data packet and answers it at most once.
 pub trait RecoveryReceiver {
+    /// State that the senders and receivers of a NIC share, like [`Recovery::Shared`].
+    type Shared: SharedPart + Default;
+
     /// Returns the packet expected next: every packet before it has arrived.
     fn expected(&self) -> Seq;
     /// Handles packet `seq`; `last` says whether it is the last of its message.
-    fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
+    fn handle_data(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared, seq: Seq, last: bool) -> Answer;
     /// Returns the newest holes, newest first, where NACKs carry them; counted from packet 0.
     fn holes(&self) -> Option<Holes> {
         None
     }
     /// Releases the flow's part of the chip's memory, before the receiver is dropped.
-    fn release(&mut self, pools: &mut SharedPools) {
-        let _ = pools;
+    fn release(&mut self, shared: &mut Self::Shared) {
+        let _ = shared;
     }
 
     /// Returns for how many of the next packets no acknowledgement is due, if they arrive in order.
@@ -191,14 +212,25 @@ pub trait RecoveryReceiver {
     /// Expands the PSN of a data packet of a queue pair that began at `first`, handles the packet, and returns the
     /// reply.
     #[inline(always)]
-    fn answer(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool, first: Psn) -> Reply {
+    fn answer(&mut self, cx: &mut Cx<'_>, shared: &mut Self::Shared, data: &Data, marked: bool, first: Psn) -> Reply {
         let Some(seq) = data.psn.near(self.expected(), first) else {
             return Reply { verdict: DataVerdict::Invalid, ack: None };
         };
-        let Answer { verdict, ack } = self.handle_data(cx, pools, seq, data.last);
+        let Answer { verdict, ack } = self.handle_data(cx, shared, seq, data.last);
         let expected = self.expected().to_psn(first);
         let ack = ack.map(|kind| Ack { kind, ecn_echo: marked, expected, sack: data.psn, msn: 0 });
         Reply { verdict, ack }
+    }
+}
+
+impl SharedPart for SharedState {
+    fn is_none(&self) -> bool {
+        self.parts().all(SharedPart::is_none)
+    }
+    fn reordering(&self) -> Reordering {
+        let mut sum = Reordering::default();
+        self.parts().for_each(|part| sum.add(&part.reordering()));
+        sum
     }
 }
 
@@ -311,8 +343,8 @@ pub trait SchemeParams {
         self.acknowledges()
     }
     /// Returns unused state to be shared by the queue pairs of a NIC.
-    fn shared_pools(&self) -> SharedPools {
-        SharedPools::default()
+    fn shared(&self) -> SharedState {
+        SharedState::default()
     }
     /// Returns the packets per queue pair that a reorder buffer holds beside the application's memory; zero where
     /// out-of-order packets are placed at once, or not kept.
@@ -347,45 +379,50 @@ registry! {
         fn set_receivers_cap(&mut self, cap: Option<u32>);
         fn acknowledges(&self) -> bool;
         fn acknowledges_each(&self) -> bool;
-        fn shared_pools(&self) -> SharedPools;
+        fn shared(&self) -> SharedState;
         fn reorder_slots(&self) -> u32;
         fn wire_id(&self) -> Option<u8>;
     }
+    shared SharedState: SharedPart = Send as Recovery;
     /// Any loss recovery, sender's half.
     #[derive(Clone, Debug)]
-    run AnyRecovery: Recovery = Send {
+    run AnyRecovery: Recovery<Shared = SharedState> = Send {
         fn acked(&self) -> Seq;
         fn sent(&self) -> Seq;
         fn in_flight(&self) -> u64;
         fn has_lost(&self) -> bool;
         fn next(&self, now: Instant, supplied: Seq, window_open: bool) -> Next;
-        fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq);
-        fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome;
-        fn handle_holes(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck, holes: &[Range<Seq>; 3]) -> AckOutcome;
+        [shared] fn on_sent(&mut self, cx: &mut Cx<'_>, shared: &mut SharedState, seq: Seq);
+        [shared] fn handle_ack(&mut self, cx: &mut Cx<'_>, shared: &mut SharedState, heard: ParsedAck) -> AckOutcome;
+        [shared] fn handle_holes(
+            &mut self, cx: &mut Cx<'_>, shared: &mut SharedState, heard: ParsedAck, holes: &[Range<Seq>; 3]
+        ) -> AckOutcome;
         fn deadline(&self) -> Instant;
-        fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool;
-        fn handle_not_ready(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools);
-        fn release(&mut self, pools: &mut SharedPools);
-        fn send(
-            &mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, supplied: Seq, window_open: bool, ready: Instant
+        [shared] fn handle_timeout(&mut self, cx: &mut Cx<'_>, shared: &mut SharedState) -> bool;
+        [shared] fn handle_not_ready(&mut self, cx: &mut Cx<'_>, shared: &mut SharedState);
+        [shared] fn release(&mut self, shared: &mut SharedState);
+        [shared] fn send(
+            &mut self, cx: &mut Cx<'_>, shared: &mut SharedState, supplied: Seq, window_open: bool, ready: Instant
         ) -> Option<Segment>;
         fn next_times(&self, now: Instant, supplied: Seq, window_open: bool) -> (Instant, Instant);
         fn train(&self, supplied: Seq) -> u64;
         fn on_train_sent(&mut self, packets: u64);
-        fn process_ack(
-            &mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, ack: &Ack, first: Psn, sent_at: Instant
+        [shared] fn process_ack(
+            &mut self, cx: &mut Cx<'_>, shared: &mut SharedState, ack: &Ack, first: Psn, sent_at: Instant
         ) -> Option<AckOutcome>;
     }
     /// Any loss recovery, receiver's half.
     #[derive(Clone, Debug)]
-    run AnyRecoveryReceiver: RecoveryReceiver = Recv {
+    run AnyRecoveryReceiver: RecoveryReceiver<Shared = SharedState> = Recv {
         fn expected(&self) -> Seq;
-        fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, last: bool) -> Answer;
+        [shared] fn handle_data(&mut self, cx: &mut Cx<'_>, shared: &mut SharedState, seq: Seq, last: bool) -> Answer;
         fn holes(&self) -> Option<Holes>;
-        fn release(&mut self, pools: &mut SharedPools);
+        [shared] fn release(&mut self, shared: &mut SharedState);
         fn unanswered(&self) -> Unanswered;
         fn take_unanswered(&mut self, packets: u64);
-        fn answer(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data, marked: bool, first: Psn) -> Reply;
+        [shared] fn answer(
+            &mut self, cx: &mut Cx<'_>, shared: &mut SharedState, data: &Data, marked: bool, first: Psn
+        ) -> Reply;
     }
     algorithms {
         /// The recovery of RoCE NICs: the receiver keeps nothing out of order.

@@ -11,7 +11,7 @@ use selvedge_transport::tcp::congestion::CongestionConfig;
 use selvedge_transport::tcp::{Connection, Params, TcpConfig};
 use selvedge_transport::{
     Cx, DataVerdict, Fabric, Next, Receiver, RecoveryConfig, RecoveryParams, Scheme, SchemeParams, Sender,
-    SenderParams, SharedPools, Tuning,
+    SenderParams, SharedState, Tuning,
 };
 use selvedge_units::{Bytes, Duration, Instant, Octet, Psn, Rate, Seq, Setting, TcpSeq};
 use selvedge_wire::tcp::{Flags, Segment, SynOptions, Timestamps};
@@ -139,7 +139,7 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
     let (recovery, congestion) = (script.recovery(), script.congestion().into());
     let first = Psn::new(Psn::MODULUS - 100);
     let mut sender = Sender::new(&SenderParams { recovery, congestion, frame: FRAME }, first);
-    let mut pools = recovery.shared_pools();
+    let mut pools = recovery.shared();
     let mut now = Instant::ZERO;
     let mut sent = Seq::ZERO;
     while !script.is_over() {
@@ -184,12 +184,12 @@ pub(crate) fn torment_sender(bytes: &[u8]) {
         check_idle_until_timeout(&sender, &pools, now);
     }
     sender.release(&mut pools);
-    assert_eq!(pools.sending.in_use(), 0, "blocks are left over");
+    assert_eq!(pools.melo.sending.in_use(), 0, "blocks are left over");
 }
 
 /// Checks the contract of `poll_timeout`: without input, `poll_transmit` returns `None` until the instant that
 /// `poll_timeout` named, and at that instant calling `poll_transmit` or `handle_timeout` has an effect.
-fn check_idle_until_timeout(sender: &Sender, pools: &SharedPools, now: Instant) {
+fn check_idle_until_timeout(sender: &Sender, pools: &SharedState, now: Instant) {
     let (mut sender, mut pools) = (sender.clone(), pools.clone());
     while sender.poll_transmit(&mut Cx::at(now), &mut pools, |_| FRAME).is_some() {}
     let wake = sender.poll_timeout();
@@ -215,7 +215,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
     let recovery = script.recovery();
     let first = Psn::new(Psn::MODULUS - 100);
     let mut receiver = Receiver::new(&recovery, first);
-    let mut pools = recovery.shared_pools();
+    let mut pools = recovery.shared();
     let mut now = Instant::ZERO;
     let mut accepted = 0;
     while !script.is_over() {
@@ -253,7 +253,7 @@ pub(crate) fn torment_receiver(bytes: &[u8]) {
         }
     }
     receiver.release(&mut pools);
-    assert_eq!(pools.receiving.in_use(), 0, "blocks are left over");
+    assert_eq!(pools.melo.receiving.in_use(), 0, "blocks are left over");
 }
 
 /// Passes arbitrary segments and times to both ends of a TCP connection.

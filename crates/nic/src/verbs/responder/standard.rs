@@ -140,7 +140,7 @@ impl Standard {
             };
             self.not_ready = false;
             site.shared.count_accepted(arrival.payload);
-            self.take(cx, site.shared, arrival);
+            self.take(cx, arrival);
             self.receiver.skip(messages - 1);
             if headers.bth.ack_request && !matches!(Asked::of(headers.bth.opcode), Some(Asked::Read | Asked::Once)) {
                 let syndrome = self.positive(terms, site.receives);
@@ -148,15 +148,15 @@ impl Standard {
             }
             return Ok(());
         }
-        if let Some(gap) = self.take(cx, site.shared, arrival) {
+        if let Some(gap) = self.take(cx, arrival) {
             self.say(gap, Syndrome::SEQUENCE_ERROR);
         }
         Ok(())
     }
 
     /// Passes a packet to the receiver; returns the missing sequence number if a NAK is due.
-    fn take(&mut self, cx: &mut Cx<'_>, shared: &mut Shared, arrival: &Arrival<'_>) -> Option<Seq> {
-        let reply = self.receiver.handle_data(cx, &mut shared.pools, &arrival.data(), arrival.headers.bth.fecn);
+    fn take(&mut self, cx: &mut Cx<'_>, arrival: &Arrival<'_>) -> Option<Seq> {
+        let reply = self.receiver.handle_data(cx, &mut (), &arrival.data(), arrival.headers.bth.fecn);
         (reply.verdict == DataVerdict::Refused && reply.ack.is_some()).then(|| self.receiver.expected())
     }
 

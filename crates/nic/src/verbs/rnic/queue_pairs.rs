@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::slice;
 
-use selvedge_transport::{Cx, SchemeParams};
+use selvedge_transport::{Cx, SchemeParams, SharedPart};
 use selvedge_units::QpNumber;
 
 use super::{Limits, Rnic};
@@ -34,7 +34,7 @@ impl Rnic {
             self.cq(cq)?.users += 1;
         }
         if self.shared.pools.is_none() {
-            self.shared.pools = init.recovery.shared_pools();
+            self.shared.pools = init.recovery.shared();
         }
         let number = loop {
             self.next_qp = (self.next_qp + 1) % (1 << Self::QP_BITS);

@@ -7,7 +7,6 @@ use selvedge_wire::AckKind;
 use super::GoBackNParams;
 use crate::recovery::{Answer, RecoveryReceiver, Unanswered};
 use crate::role::{Cx, DataVerdict};
-use crate::shared_pools::SharedPools;
 
 /// The responder: accepts packets in order and reports gaps.
 #[derive(Clone, Debug)]
@@ -79,6 +78,8 @@ impl Recv {
 }
 
 impl RecoveryReceiver for Recv {
+    type Shared = ();
+
     #[inline]
     fn expected(&self) -> Seq {
         self.expected
@@ -105,7 +106,7 @@ impl RecoveryReceiver for Recv {
     }
 
     #[inline]
-    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, last: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut (), seq: Seq, last: bool) -> Answer {
         let (verdict, ack) = if seq == self.expected {
             self.advance(1);
             (DataVerdict::Accepted(seq), self.acknowledges(cx.now, last).then_some(AckKind::Ack))

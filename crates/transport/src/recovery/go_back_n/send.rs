@@ -8,7 +8,6 @@ use super::GoBackNParams;
 use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, ParsedAck, Recovery};
 use crate::role::{Cx, Next};
-use crate::shared_pools::SharedPools;
 
 /// The requester: sends in order, and resumes from the packet that the responder names.
 #[derive(Clone, Debug)]
@@ -47,6 +46,8 @@ impl Send {
 }
 
 impl Recovery for Send {
+    type Shared = ();
+
     #[inline]
     fn acked(&self) -> Seq {
         self.acked
@@ -76,7 +77,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut (), seq: Seq) {
         self.next += 1;
         if self.next > self.sent {
             self.sent = self.next;
@@ -104,7 +105,7 @@ impl Recovery for Send {
     }
 
     #[inline]
-    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut (), heard: ParsedAck) -> AckOutcome {
         // An old NACK reports a gap that has been filled since.
         let Some(delivered) = heard.expected.checked_since(self.acked) else { return AckOutcome::default() };
         if delivered > 0 {
@@ -132,7 +133,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut ()) -> bool {
         if self.timer.is_quick() && !self.timer.is_few(self.sent - self.acked) {
             let until = self.timer.extend();
             // RTO_high may have passed as well, if this call comes late.
@@ -145,7 +146,7 @@ impl Recovery for Send {
         self.go_back(cx, true);
         true
     }
-    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut ()) {
         if self.next > self.acked {
             self.go_back(cx, false);
         }

@@ -8,7 +8,6 @@ use crate::fabric::Fabric;
 use crate::recovery::timer::RtoRestart;
 use crate::recovery::{RecoveryReceiver, Scheme};
 use crate::role::Cx;
-use crate::shared_pools::SharedPools;
 
 /// Settings for RoCE without PFC.
 const LOSSY: GoBackNConfig = GoBackNConfig {
@@ -253,9 +252,7 @@ fn coalesced_acknowledgements_come_by_count_and_by_time() {
 fn the_last_packet_of_a_message_is_acknowledged_at_once() {
     let config = GoBackNConfig { acks: Acks::Coalesced, ..LOSSY };
     let mut responder = Recv::new(&config.params().expect("valid settings"));
-    let mut answer = |seq, last| {
-        responder.handle_data(&mut Cx::at(Instant::ZERO), &mut SharedPools::default(), Seq::new(seq), last).ack
-    };
+    let mut answer = |seq, last| responder.handle_data(&mut Cx::at(Instant::ZERO), &mut (), Seq::new(seq), last).ack;
     assert_eq!([answer(0, false), answer(1, true), answer(2, false)], [None, Some(AckKind::Ack), None]);
 }
 
@@ -272,13 +269,12 @@ fn what_is_taken_unanswered_is_what_would_have_been_answered_by_nothing() {
     let mut in_a_row = one_by_one.clone();
     for (us, seq) in (0..200).map(|n| (n * n / 20, n)) {
         let limits = in_a_row.unanswered();
-        let silent =
-            one_by_one.handle_data(&mut at(us), &mut SharedPools::default(), Seq::new(seq), false).ack.is_none();
+        let silent = one_by_one.handle_data(&mut at(us), &mut (), Seq::new(seq), false).ack.is_none();
         if limits.packets > 0 && at(us).now < limits.before {
             assert!(silent, "packet {seq}");
             in_a_row.take_unanswered(1);
         } else {
-            let ack = in_a_row.handle_data(&mut at(us), &mut SharedPools::default(), Seq::new(seq), false).ack;
+            let ack = in_a_row.handle_data(&mut at(us), &mut (), Seq::new(seq), false).ack;
             assert!(ack.is_none() == silent && (!silent || seq == 0), "packet {seq}");
         }
     }

@@ -12,7 +12,6 @@ use crate::bitmap::Bitmap;
 use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Answer, RecoveryReceiver, SchemeParams};
 use crate::role::{Cx, DataVerdict};
-use crate::shared_pools::SharedPools;
 
 /// IRN's receiver (section 3.1; the `receiveData` module of section 6.2).
 #[derive(Clone, Debug)]
@@ -59,13 +58,15 @@ impl Recv {
 }
 
 impl RecoveryReceiver for Recv {
+    type Shared = ();
+
     #[inline]
     fn expected(&self) -> Seq {
         self.expected
     }
 
     #[inline(always)]
-    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq, _: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, _: &mut (), seq: Seq, _: bool) -> Answer {
         // Fast path of most packets: in order, and no packet is held.
         if seq == self.expected && self.end <= seq {
             self.expected += 1;

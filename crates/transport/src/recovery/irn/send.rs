@@ -15,7 +15,6 @@ use crate::recovery::rto::RtoEstimator;
 use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, ParsedAck, Recovery, SchemeParams};
 use crate::role::{Cx, Next};
-use crate::shared_pools::SharedPools;
 
 /// The sender: one of two state machines, with the timer and the fetch delay.
 #[derive(Clone, Debug)]
@@ -149,6 +148,8 @@ fn send_in_hardware(hls: &mut Hls, cx: &mut Cx<'_>, seq: Seq) {
 }
 
 impl Recovery for Send {
+    type Shared = ();
+
     #[inline]
     fn acked(&self) -> Seq {
         match &self.machine {
@@ -199,7 +200,7 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, _: &mut (), seq: Seq) {
         let before = self.lost();
         match &mut self.machine {
             Machine::Paper(paper) => paper.on_sent(cx, seq),
@@ -213,17 +214,11 @@ impl Recovery for Send {
     }
 
     #[inline(always)]
-    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, _: &mut (), heard: ParsedAck) -> AckOutcome {
         self.process_ack(cx, heard, None)
     }
     #[inline(never)]
-    fn handle_holes(
-        &mut self,
-        cx: &mut Cx<'_>,
-        _: &mut SharedPools,
-        heard: ParsedAck,
-        holes: &[Range<Seq>; 3],
-    ) -> AckOutcome {
+    fn handle_holes(&mut self, cx: &mut Cx<'_>, _: &mut (), heard: ParsedAck, holes: &[Range<Seq>; 3]) -> AckOutcome {
         self.process_ack(cx, heard, Some(holes))
     }
 
@@ -232,7 +227,7 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, _: &mut ()) -> bool {
         let before = self.lost();
         let is_too_soon = self.timer.is_quick()
             && match &mut self.machine {
@@ -263,7 +258,7 @@ impl Recovery for Send {
         self.note_lost(cx.now, before);
         true
     }
-    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut ()) {
         if self.outstanding() == 0 {
             return;
         }

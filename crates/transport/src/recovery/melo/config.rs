@@ -4,13 +4,13 @@ use alloc::format;
 
 use selvedge_units::{Bytes, Duration, Setting};
 
+use super::Pools;
 use super::footprint;
 use super::pool::MOST_BLOCKS;
 use crate::bitmap::WIDEST_WINDOW;
 use crate::fabric::{Fabric, SettingError, check_timeout, known, resolve};
 use crate::footprint::Footprint;
-use crate::recovery::{Scheme, SchemeParams};
-use crate::shared_pools::SharedPools;
+use crate::recovery::{Scheme, SchemeParams, SharedState};
 
 /// MELO: selective retransmission with bitmaps from a pool that a NIC's queue pairs share.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -101,16 +101,19 @@ pub struct MeloParams {
     on_chip: Option<u32>,
 }
 
+impl MeloParams {
+    /// Returns the unused memory of a chip.
+    pub fn pools(&self) -> Pools {
+        Pools::with_pools(self.blocks, self.block_bits, self.on_chip.map_or(0, |connections| connections as usize))
+    }
+}
+
 impl SchemeParams for MeloParams {
     fn bdp_cap(&self) -> Option<u32> {
         self.cap
     }
-    fn shared_pools(&self) -> SharedPools {
-        SharedPools::with_pools(
-            self.blocks,
-            self.block_bits,
-            self.on_chip.map_or(0, |connections| connections as usize),
-        )
+    fn shared(&self) -> SharedState {
+        SharedState { melo: self.pools(), ..SharedState::default() }
     }
     fn reorder_slots(&self) -> u32 {
         self.slots

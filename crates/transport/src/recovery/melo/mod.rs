@@ -9,12 +9,14 @@ mod config;
 mod footprint;
 mod linked_bitmap;
 mod pool;
+mod pools;
 mod recv;
 mod residents;
 mod send;
 
 pub use config::{MeloConfig, MeloConfig as Config, MeloParams, Resend};
 pub use pool::{BitsPool, Block};
+pub use pools::Pools;
 pub use recv::Recv;
 pub(crate) use residents::Residents;
 pub use send::Send;

@@ -6,11 +6,11 @@ use selvedge_wire::{AckKind, Holes};
 
 use super::MeloParams;
 use super::linked_bitmap::{LinkedBitmap, Set};
+use super::pools::Pools;
 use super::residents::{Entered, Name};
 use crate::recovery::holes::NewestHoles;
 use crate::recovery::{Answer, RecoveryReceiver, SchemeParams};
 use crate::role::{Cx, DataVerdict};
-use crate::shared_pools::SharedPools;
 
 /// MELO's receiver (section 3.2).
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Recv {
 
     /// Handles a packet like [`RecoveryReceiver::handle_data`], where the bitmap may have to be loaded first. A packet
     /// is dropped if that is not possible, like one without bits in the pool (section 3.2.5).
-    fn on_data_swapping(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
+    fn on_data_swapping(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, seq: Seq) -> Answer {
         if pools.receivers.enter(&mut pools.receiving, &mut self.name, &mut self.arrived) == Entered::NoRoom {
             pools.exhausted += 1;
             return Answer::new(DataVerdict::Refused, None);
@@ -49,7 +49,7 @@ impl Recv {
 
     /// Handles packet `seq` while the bitmap is on the chip.
     #[inline]
-    fn take(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) -> Answer {
+    fn take(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, seq: Seq) -> Answer {
         let expected = self.expected();
         let Some(ahead) = seq.checked_since(expected) else {
             return Answer::new(DataVerdict::Duplicate, Some(AckKind::Ack));
@@ -74,7 +74,7 @@ impl Recv {
 
     /// Handles the packet at RCV.NXT, behind which others have arrived: the run that it completes goes to the
     /// application (section 3.1).
-    fn on_front(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
+    fn on_front(&mut self, pools: &mut Pools, seq: Seq) -> Answer {
         self.arrived.set(&mut pools.receiving, seq);
         self.holes.fill(seq);
         let run = self.arrived.take_run(&mut pools.receiving);
@@ -83,7 +83,7 @@ impl Recv {
 
     /// Handles a packet below RCV.HIGH, which was retransmitted or overtaken. The middle of the list cannot be reached
     /// (section 3.2.3, "Bits block concatenation").
-    fn on_late(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
+    fn on_late(&mut self, pools: &mut Pools, seq: Seq) -> Answer {
         match self.arrived.set(&mut pools.receiving, seq) {
             Set::Fresh => {
                 self.holes.fill(seq);
@@ -99,7 +99,7 @@ impl Recv {
 
     /// Handles a packet beyond RCV.HIGH. All blocks for a gap and the packet are allocated, or none: a packet without
     /// bits in the pool is dropped (section 3.2.5).
-    fn on_beyond(&mut self, pools: &mut SharedPools, seq: Seq) -> Answer {
+    fn on_beyond(&mut self, pools: &mut Pools, seq: Seq) -> Answer {
         let high = self.arrived.high();
         // Most packets behind a hole arrive one after the other.
         if seq == high && !self.arrived.is_empty() && self.arrived.extend(&mut pools.receiving) {
@@ -121,6 +121,8 @@ impl Recv {
 }
 
 impl RecoveryReceiver for Recv {
+    type Shared = Pools;
+
     #[inline]
     fn expected(&self) -> Seq {
         self.arrived.first()
@@ -128,7 +130,7 @@ impl RecoveryReceiver for Recv {
 
     // Not inlined, to keep the other schemes' arms of `AnyRecoveryReceiver` inlined.
     #[inline(never)]
-    fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq, _: bool) -> Answer {
+    fn handle_data(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, seq: Seq, _: bool) -> Answer {
         if pools.receivers.is_limited() { self.on_data_swapping(cx, pools, seq) } else { self.take(cx, pools, seq) }
     }
 
@@ -137,7 +139,7 @@ impl RecoveryReceiver for Recv {
         Some(self.holes.as_sent())
     }
 
-    fn release(&mut self, pools: &mut SharedPools) {
+    fn release(&mut self, pools: &mut Pools) {
         if pools.receivers.forget(self.name) {
             self.arrived.forget();
         }

@@ -7,13 +7,13 @@ use selvedge_units::{Instant, Seq};
 use selvedge_wire::{Hole, Holes};
 
 use super::linked_bitmap::{Cursor, LinkedBitmap};
+use super::pools::Pools;
 use super::residents::{Entered, Name};
 use super::{MeloParams, Resend};
 use crate::bitmap::WIDEST_WINDOW;
 use crate::recovery::timer::Timer;
 use crate::recovery::{AckOutcome, ParsedAck, Recovery, SchemeParams};
 use crate::role::{Cx, Next};
-use crate::shared_pools::SharedPools;
 
 /// MELO's sender (section 3.2.4).
 ///
@@ -79,7 +79,7 @@ impl Send {
 
     /// Handles a move of the cumulative acknowledgement to `expected`; returns how many packets are newly known to have
     /// arrived.
-    fn on_progress(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, expected: Seq) -> u64 {
+    fn on_progress(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, expected: Seq) -> u64 {
         let acked = self.known.first();
         let told_before = self.known.advance(&mut pools.sending, expected);
         self.arrived -= told_before;
@@ -108,7 +108,7 @@ impl Send {
     fn on_news(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        pools: &mut Pools,
         sack: Seq,
         holes: &[Range<Seq>; 3],
         mut delivered: u64,
@@ -146,7 +146,7 @@ impl Send {
 
     /// Records the holes of a NACK that was triggered by `sack`; returns how many packets are newly known to have
     /// arrived.
-    fn remember(&mut self, pools: &mut SharedPools, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
+    fn remember(&mut self, pools: &mut Pools, sack: Seq, holes: &[Range<Seq>; 3]) -> u64 {
         let pool = &mut pools.sending;
         // The packet at RCV.NXT is missing, whether or not its hole is among the newest.
         if self.known.is_empty() {
@@ -172,12 +172,12 @@ impl Send {
 
     /// Finds the next hole that was not retransmitted yet.
     #[inline]
-    fn search(&mut self, pools: &SharedPools) {
+    fn search(&mut self, pools: &Pools) {
         self.lost = self.known.next_clear(&pools.sending, &mut self.searched);
     }
 
     /// Goes back to the first unacknowledged packet (section 3.2.3) and clears the bitmap.
-    fn go_back(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, by_timeout: bool) {
+    fn go_back(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, by_timeout: bool) {
         self.known.clear(&mut pools.sending);
         self.arrived = 0;
         self.searched = Cursor::default();
@@ -195,8 +195,8 @@ impl Send {
     fn on_chip<T>(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
-        act: impl FnOnce(&mut Self, &mut Cx<'_>, &mut SharedPools) -> T,
+        pools: &mut Pools,
+        act: impl FnOnce(&mut Self, &mut Cx<'_>, &mut Pools) -> T,
     ) -> T {
         if !pools.senders.is_limited() {
             return act(self, cx, pools);
@@ -226,6 +226,8 @@ impl Send {
 
 // Methods called for each packet are not inlined, to keep the other schemes' arms of `AnyRecovery` inlined.
 impl Recovery for Send {
+    type Shared = Pools;
+
     #[inline]
     fn acked(&self) -> Seq {
         self.known.first()
@@ -257,7 +259,7 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, seq: Seq) {
+    fn on_sent(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, seq: Seq) {
         if core::mem::take(&mut self.not_ready) {
             cx.trace(|| Trace::Retransmitted { seq });
         } else if let Some(hole) = self.again.iter_mut().find(|hole| hole.length > 0) {
@@ -278,10 +280,10 @@ impl Recovery for Send {
     }
 
     #[inline(never)]
-    fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, heard: ParsedAck) -> AckOutcome {
+    fn handle_ack(&mut self, cx: &mut Cx<'_>, pools: &mut Pools, heard: ParsedAck) -> AckOutcome {
         let is_progress = heard.expected > self.known.first();
         let progress =
-            |this: &mut Self, cx: &mut Cx<'_>, pools: &mut SharedPools| this.on_progress(cx, pools, heard.expected);
+            |this: &mut Self, cx: &mut Cx<'_>, pools: &mut Pools| this.on_progress(cx, pools, heard.expected);
         let delivered = if is_progress { self.on_chip(cx, pools, progress) } else { 0 };
         AckOutcome { delivered, loss: core::mem::take(&mut self.untold) }
     }
@@ -289,7 +291,7 @@ impl Recovery for Send {
     fn handle_holes(
         &mut self,
         cx: &mut Cx<'_>,
-        pools: &mut SharedPools,
+        pools: &mut Pools,
         heard: ParsedAck,
         holes: &[Range<Seq>; 3],
     ) -> AckOutcome {
@@ -303,14 +305,14 @@ impl Recovery for Send {
         self.timer.deadline()
     }
 
-    fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools) -> bool {
+    fn handle_timeout(&mut self, cx: &mut Cx<'_>, pools: &mut Pools) -> bool {
         cx.trace(|| Trace::TimedOut { acked: self.known.first(), quick: false });
         self.on_chip(cx, pools, |this, cx, pools| this.go_back(cx, pools, true));
         self.untold = false;
         true
     }
 
-    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut SharedPools) {
+    fn handle_not_ready(&mut self, cx: &mut Cx<'_>, _: &mut Pools) {
         let first = self.known.first();
         // A packet that will be sent anyway need not be sent twice.
         if first >= self.next || self.again().or(self.lost) == Some(first) {
@@ -324,7 +326,7 @@ impl Recovery for Send {
         self.timer.restart(cx.now);
     }
 
-    fn release(&mut self, pools: &mut SharedPools) {
+    fn release(&mut self, pools: &mut Pools) {
         if pools.senders.forget(self.name) {
             self.known.forget();
         }

@@ -7,9 +7,10 @@ use selvedge_units::{Domain, Duration, Instant, Psn, Rng, Seq, Setting};
 use selvedge_wire::{Ack, AckKind, Data, HoleNack};
 
 use crate::dialogue::{FRAME, with};
+use crate::recovery::melo::Pools;
 use crate::recovery::melo::{MeloConfig, Send};
 use crate::recovery::{ParsedAck, Recovery, Scheme};
-use crate::shared_pools::SharedPools;
+use crate::recovery::{SharedPart, SharedState};
 use crate::{Cx, DataVerdict, Receiver, SchemeParams, Sender};
 
 const FLOWS: usize = 6;
@@ -41,7 +42,7 @@ impl Flow {
         Self { sender, receiver, data, answers, accepted: 0, buffered: 0 }
     }
 
-    fn turn(&mut self, cx: &mut Cx<'_>, sending: &mut SharedPools, receiving: &mut SharedPools, rng: &mut Rng) {
+    fn turn(&mut self, cx: &mut Cx<'_>, sending: &mut SharedState, receiving: &mut SharedState, rng: &mut Rng) {
         self.sender.handle_timeout(cx, sending);
         let segment = self.sender.poll_transmit(cx, sending, |_| FRAME);
         let is_lost = rng.below(50) == 0;
@@ -61,7 +62,7 @@ impl Flow {
         }
     }
 
-    fn receive(&mut self, cx: &mut Cx<'_>, pools: &mut SharedPools, data: &Data) -> Option<Answer> {
+    fn receive(&mut self, cx: &mut Cx<'_>, pools: &mut SharedState, data: &Data) -> Option<Answer> {
         let reply = self.receiver.handle_data(cx, pools, data, false);
         self.accepted += u64::from(reply.verdict.accepted().is_some());
         match reply.verdict {
@@ -86,7 +87,7 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         ..MeloConfig::default()
     };
     let params = config.params().expect("valid settings");
-    let (mut sending, mut receiving) = (params.shared_pools(), params.shared_pools());
+    let (mut sending, mut receiving) = (params.shared(), params.shared());
     let mut flows: Vec<Flow> = (0..FLOWS).map(|_| Flow::new(config)).collect();
     let mut rngs: Vec<Rng> = (0..FLOWS as u64).map(|flow| Rng::stream(9, Domain::Impairment, flow)).collect();
     let mut turns = 0;
@@ -103,8 +104,8 @@ fn run(on_chip: Setting<u32>, pool_bits: u32) -> (u64, u64) {
         flow.sender.release(&mut sending);
         flow.receiver.release(&mut receiving);
     }
-    assert_eq!((sending.sending.in_use(), receiving.receiving.in_use()), (0, 0), "no block is lost");
-    (turns, sending.swaps() + receiving.swaps())
+    assert_eq!((sending.melo.sending.in_use(), receiving.melo.receiving.in_use()), (0, 0), "no block is lost");
+    (turns, sending.reordering().swaps + receiving.reordering().swaps)
 }
 
 #[test]
@@ -131,15 +132,15 @@ fn whoever_finds_no_room_and_goes_back_reports_a_loss() {
     let (on_chip, reorder_buffer) = (Setting::Value(2), Setting::Value(32));
     let config = MeloConfig { pool_bits: 32, on_chip, reorder_buffer, rto: Setting::Off, ..MeloConfig::default() };
     let params = config.params().expect("valid settings");
-    let mut pools = params.shared_pools();
+    let mut pools = params.pools();
     let mut senders = [(); 3].map(|()| Send::new(&params));
     let (seq, cx) = (Seq::new, &mut Cx::at(Instant::ZERO));
     let heard =
         |kind, expected, sack| ParsedAck { kind, expected: seq(expected), sack: seq(sack), rtt: Duration::ZERO };
-    let send = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut SharedPools, until| {
+    let send = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut Pools, until| {
         (sender.sent().index()..until).for_each(|packet| sender.on_sent(cx, pools, seq(packet)));
     };
-    let nack = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut SharedPools, from, sack| {
+    let nack = |sender: &mut Send, cx: &mut Cx<'_>, pools: &mut Pools, from, sack| {
         let holes = [seq(from)..seq(sack), seq(0)..seq(0), seq(0)..seq(0)];
         sender.handle_holes(cx, pools, heard(AckKind::Nack, 0, sack), &holes).loss
     };
@@ -166,14 +167,14 @@ fn whoever_closes_while_away_leaves_nothing_behind() {
     let (on_chip, reorder_buffer) = (Setting::Value(1), Setting::Value(64));
     let config = MeloConfig { on_chip, reorder_buffer, rto: Setting::Off, ..MeloConfig::default() };
     let recovery = with(config).recovery;
-    let mut pools = recovery.shared_pools();
+    let mut pools = recovery.shared();
     let receiver = || Receiver::new(&recovery, Psn::new(0));
     let mut all = [receiver(), receiver(), receiver()];
     for receiver in &mut all {
         let data = Data { psn: Psn::new(20), payload: 1, last: false, retransmission: false, trimmed: false };
         receiver.handle_data(&mut Cx::at(Instant::ZERO), &mut pools, &data, false);
     }
-    assert_eq!((pools.receiving.in_use(), pools.swaps()), (3, 2), "one of them is there");
+    assert_eq!((pools.melo.receiving.in_use(), pools.reordering().swaps), (3, 2), "one of them is there");
     all.iter_mut().for_each(|receiver| receiver.release(&mut pools));
-    assert_eq!(pools.receiving.in_use(), 0);
+    assert_eq!(pools.melo.receiving.in_use(), 0);
 }
