@@ -134,7 +134,7 @@ fn a_turn_may_be_a_burst() {
     assert_eq!(served(3, &[1, 5, 2]), [0, 1, 1, 1, 2, 2, 1, 1]);
 }
 
-/// Parameters of RoCE with PFC, without timeouts, and without acknowledgements unless at most `bdp_cap` packets may be in
+/// Parameters of RoCE with PFC, without timeouts, and without acknowledgements unless `bdp_cap` limits the packets in
 /// flight.
 fn roce(bdp_cap: Setting<u32>) -> NicParams {
     let acks = if bdp_cap == Setting::Off { Acks::None } else { Acks::PerPacket };

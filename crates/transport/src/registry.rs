@@ -1,11 +1,11 @@
 //! Registry of algorithms: one line per algorithm, with a doc comment that help texts show, too.
 //!
 //! `registry!` turns the line `"irn" => Irn(irn),` into a variant of the configuration enum (externally tagged:
-//! `[transport.recovery.irn]`), its name, a variant of the parameters that the configuration becomes once it is resolved,
-//! a variant of each run-time enum with its constructor, and the arms of `impl Trait for Any..`: one predicted branch
-//! instead of a virtual call. The module must hold the type `Config` and one type per role, with `fn new(&Params) ->
-//! Self`, where `Params` is the configuration's associated type. `own [Own own]` at the end adds the variant `Own` for
-//! algorithms of users' own, whose module `own` has types of these names, too.
+//! `[transport.recovery.irn]`), its name, a variant of the parameters that resolved settings make, a variant of each
+//! run-time enum with its constructor, and the arms of `impl Trait for Any..`: one predicted branch instead of a
+//! virtual call. The module must hold the type `Config` and one type per role, with `fn new(&Params) -> Self`, where
+//! `Params` is the associated type of `Config`. `own [Own own]` at the end adds the variant `Own` for algorithms of
+//! users' own, whose module `own` has types of these names, too.
 
 macro_rules! registry {
     (

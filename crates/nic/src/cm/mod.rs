@@ -83,7 +83,7 @@ impl ConnectionManager {
         }
     }
 
-    /// Sets the loss recovery ([`SchemeParams::wire_id`](selvedge_transport::SchemeParams::wire_id)) that REQ and REP name as
+    /// Sets the loss recovery ([`Scheme::wire_id`](selvedge_transport::Scheme::wire_id)) that REQ and REP name as
     /// preferred from now on, in bits that the standard reserves and standard peers ignore, for the negotiation of IRN,
     /// section 7. `None`, the initial setting, names none.
     pub fn prefer(&mut self, scheme: Option<u8>) {

@@ -166,7 +166,7 @@ pub enum ReportBy {
 
 /// The properties of an algorithm that follow from its settings.
 pub trait Tuning {
-    /// What the algorithm's state is built from: checked values, none of them "auto".
+    /// The parameters of the algorithm's state: checked values, none of them "auto".
     type Params;
 
     /// Replaces every "auto" by a value for `fabric`.

@@ -295,7 +295,7 @@ pub trait Endpoint: fmt::Debug {
 
 /// Properties of a transport that follow from its settings.
 pub trait EndpointSettings {
-    /// What the state of a host is built from: checked values, none of them "auto".
+    /// The parameters of a host's state: checked values, none of them "auto".
     type Params;
 
     /// Replaces every "auto" by a value for `fabric`.

@@ -205,8 +205,8 @@ impl EqdsConfig {
         self.params(frame, Bytes::ZERO).map(drop)
     }
 
-    /// Checks the resolved settings, and returns the parameters of tunnels that they make; `quantum` is the largest frame
-    /// that a tunnel sends.
+    /// Checks the resolved settings, and returns the parameters of tunnels that they make; `quantum` is the largest
+    /// frame that a tunnel sends.
     ///
     /// # Errors
     /// If a setting is out of range, contradicts another, or still says "auto".

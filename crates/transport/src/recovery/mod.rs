@@ -268,7 +268,7 @@ impl Answer {
 
 /// The properties of a scheme that follow from its settings.
 pub trait Scheme {
-    /// What the scheme's engines are built from: checked values, none of them "auto".
+    /// The parameters of both halves: checked values, none of them "auto".
     type Params;
 
     /// Replaces every "auto" by a value for `fabric`.
