@@ -490,7 +490,7 @@ impl Scan {
             return stand(Busy::Down);
         }
         // Where switches trim, a class may be marked as paused in between.
-        if port.paused & 1 << class != 0 && !partition.net.params.queueing.trims() {
+        if port.paused & 1 << class != 0 && partition.net.params.queueing.trims.is_none() {
             return stand(Busy::Paused);
         }
         match self.sent_by((index, at), partitions) {
