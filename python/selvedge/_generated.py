@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ._part import Part
 
-__all__ = ["Aimd", "AimdWindow", "AllToAll", "Bbr", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Homa", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Vegas", "Verbs", "Window"]
+__all__ = ["Aimd", "AimdWindow", "AllToAll", "Bbr", "Beside", "BitErrors", "Bursty", "Case", "Chain", "ClosedLoop", "Cnp", "Collective", "CongestionDctcp", "Cubic", "Dcqcn", "Dctcp", "Drill", "Dumbbell", "DynamicRto", "Ecn", "Eqds", "EqdsLoss", "Eqif", "Explicit", "ExplicitLink", "FairQueued", "FatTree", "Fixed", "FlowFile", "FlowQueues", "Flowlet", "GilbertElliott", "GoBackN", "GoalFile", "Homa", "Hpcc", "Incast", "InputQueued", "Irn", "LeafSpine", "Life", "Link", "LinkFailure", "LinkHeadroom", "Loss", "Melo", "MixtureOfExperts", "Ndp", "NetRt", "Nic", "Pause", "Permutation", "Pfc", "Pipeline", "Poisson", "RandomLoss", "RdmaEqif", "Red", "Share", "SharedBuffer", "Stop", "Sweep", "Swift", "Switch", "Tcp", "TcpEqif", "Team", "Timely", "TopologyFile", "Trimming", "Vegas", "Verbs", "Window"]
 
 class Aimd(Part):
     """Additive increase, multiplicative decrease, like in TCP (RFC 5681).
@@ -1249,6 +1249,42 @@ class FlowFile(Part):
             path=path,
             priorities=priorities,
             start_unit=start_unit,
+        )
+
+
+
+class FlowQueues(Part):
+    """Parameters of [`Trimming::flow_queues`].
+
+    Args:
+        per_flow: Bytes of one queue that may wait for one output; a packet of a flow that has as much is cut.
+            Default: off, only the longest queue is cut.
+        quantum: Bytes that a queue may send in its turn, at least 64. "auto": a full frame, which makes the work
+            per packet constant.
+        queues: Queues per output and class, 1 to 65,536; flows with the same hash share one. Default: 1024
+            (McKenney, INFOCOM 1990: several times the number of flows).
+    """
+
+    _path = 'switch.buffer.trimming.flow-queues'
+    _tag = ''
+    _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'per_flow': ('per-flow', ''),
+        'quantum': ('quantum', ''),
+        'queues': ('queues', ''),
+    }
+
+    def __init__(
+        self,
+        *,
+        per_flow: str | None = None,
+        quantum: str | None = None,
+        queues: int | None = None,
+    ) -> None:
+        """Take the values of the keys; absent ones have their defaults."""
+        super().__init__(
+            per_flow=per_flow,
+            quantum=quantum,
+            queues=queues,
         )
 
 
@@ -2941,6 +2977,10 @@ class Switch(Part):
         pfc: Priority flow control.
         preset: Preset of a commercial switch, such as "tomahawk-4-z9664f": published properties of its buffer,
             headroom and marking replace defaults here. None of them is calibrated. `selvedge presets` lists all.
+        weights: Weights of the priorities, that of priority 0 first, from 0 to 65535. Priorities with a weight
+            share each output by deficit round robin: in its turn, one may send as many full frames as its weight.
+            Together they stand where the highest of them stands; priorities above it go first, others below it
+            last. Default: all 0, every priority goes before all lower ones.
     """
 
     _path = 'switch'
@@ -2952,6 +2992,7 @@ class Switch(Part):
         'netrt': ('netrt', ''),
         'pfc': ('pfc', ''),
         'preset': ('preset', ''),
+        'weights': ('weights', ''),
     }
 
     def __init__(
@@ -2963,6 +3004,7 @@ class Switch(Part):
         netrt: "NetRt" | Mapping[str, Any] | None = None,
         pfc: "Pfc" | Mapping[str, Any] | None = None,
         preset: Literal["spectrum-1", "spectrum-2", "spectrum-3", "spectrum-4", "spectrum-sn6600ld", "tomahawk", "tomahawk-2-7260cx3", "tomahawk-2-z9264f", "tomahawk-3", "tomahawk-3-z9332f", "tomahawk-4", "tomahawk-4-z9664f", "tomahawk-5-7060x6", "tomahawk-5-z9864f", "trident-2", "trident-3-7050cx3", "trident-3-s5232f"] | None = None,
+        weights: Sequence[int] | None = None,
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
@@ -2972,6 +3014,7 @@ class Switch(Part):
             netrt=netrt,
             pfc=pfc,
             preset=preset,
+            weights=weights,
         )
 
 
@@ -3332,6 +3375,9 @@ class Trimming(Part):
     size. Transports whose control packets shall travel with the headers send them in that class, too (`nic.ack-class`).
 
     Args:
+        flow_queues: Queues by flow for data, served by deficit round robin, as in `fair-queued`: `packets` bounds
+            their sum, and the last packet of the longest queue is cut where that is full. Default: data is sent
+            as it came.
         header_class: Traffic class of headers, 0 to 7; above that of data.
         headers: Bytes that the header queue holds; packets that find it full are dropped. "auto": twice as much
             as a data queue, as in htsim, and at least 64 KiB, which are 1,024 headers (about as many as in htsim
@@ -3347,6 +3393,7 @@ class Trimming(Part):
     _path = 'switch.buffer.trimming'
     _tag = 'trimming'
     _keys: ClassVar[dict[str, tuple[str, str]]] = {
+        'flow_queues': ('flow-queues', ''),
         'header_class': ('header-class', ''),
         'headers': ('headers', ''),
         'headers_per_data': ('headers-per-data', ''),
@@ -3357,6 +3404,7 @@ class Trimming(Part):
     def __init__(
         self,
         *,
+        flow_queues: "FlowQueues" | Mapping[str, Any] | None = None,
         header_class: int | None = None,
         headers: str | None = None,
         headers_per_data: Literal["auto", "off"] | int | None = None,
@@ -3365,6 +3413,7 @@ class Trimming(Part):
     ) -> None:
         """Take the values of the keys; absent ones have their defaults."""
         super().__init__(
+            flow_queues=flow_queues,
             header_class=header_class,
             headers=headers,
             headers_per_data=headers_per_data,

@@ -49,6 +49,7 @@ pub(crate) fn check(
 ) -> Result<Vec<Finding>, Finding> {
     let mut warnings = Vec::new();
     buffer::check(scenario, network)?;
+    buffer::check_weights(scenario)?;
     pfc::check(scenario, network, &mut warnings)?;
     check_balancing(scenario)?;
     netrt::check(scenario, &mut warnings)?;

@@ -5,15 +5,15 @@
 //!    its own (802.1Qbb), and one for all lossy classes together. No class takes the space of another.
 //! 2. *The plain case*: inputs have buffers of their own, and all classes in use share one account, which then lies in
 //!    [`Ingress`](crate::port::Ingress): one lossless class, or none.
-//! 3. *Short queues.* Switches that trim consider the output's queue alone ([`Line::room`](crate::queue::Line)), and
-//!    pause no peer: they keep no accounts.
+//! 3. *Short queues.* Switches that trim consider the output's queues alone ([`Line::room`](crate::queue::Line)), and
+//!    pause no peer: where flows take no turns, they keep no accounts.
 
 use selvedge_telemetry::DropReason;
 
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note};
 use crate::switches::Switches;
-use crate::{fair, trimming};
+use crate::{fair, shares, trimming};
 
 /// Limits of a switch's buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,26 +35,27 @@ pub struct Thresholds {
     pub ingress_alpha: f64,
 }
 
-/// Behaviour of outputs beyond serving their lines.
-#[derive(Clone, Copy)]
-pub enum Queueing {
-    /// Nothing.
-    Plain,
+/// Behaviour of outputs beyond serving their lines, in any combination.
+#[derive(Clone, Copy, Default)]
+pub struct Queueing {
     /// Packets that find their queue full are cut to their headers.
-    Trimming(trimming::Rules),
-    /// Flows take turns.
-    Fair(fair::Rules),
+    pub trims: Option<trimming::Rules>,
+    /// Flows take turns within a class; headers of trimmed packets do not.
+    pub fair: Option<fair::Rules>,
+    /// Some classes share the output by weight.
+    pub shares: Option<shares::Rules>,
 }
 
 impl Queueing {
     /// Returns the bytes of `class` that may wait for one output, where inputs set no limit.
     pub fn room(&self, class: u8) -> u64 {
-        if let Self::Trimming(rules) = self { rules.room(class) } else { u64::MAX }
+        self.trims.map_or(u64::MAX, |rules| rules.room(class))
     }
 
-    /// Returns whether switches cut packets to their headers.
-    pub fn trims(&self) -> bool {
-        matches!(self, Self::Trimming(_))
+    /// Returns the rules by which flows of `class` take turns, if they do.
+    #[inline]
+    pub fn fair_for(&self, class: u8) -> Option<&fair::Rules> {
+        self.fair.as_ref().filter(|_| self.trims.is_none_or(|trims| trims.class != class))
     }
 }
 
@@ -235,13 +236,14 @@ impl Switches {
                 self.share_lossy(&shared, switch, waiting, frame)?;
                 false
             }
+            // Behind the next packet, those of each flow wait apart ([`fair`]).
             Buffer::PerOutput
-                if matches!(self.params.queueing, Queueing::Fair(_))
-                    && self.lines[self.line_of(out, class)].is_empty() =>
+                if self.params.queueing.fair_for(class).is_some()
+                    && !self.lines[self.line_of(out, class)].is_empty() =>
             {
-                false
+                return Err(DropReason::BufferFull);
             }
-            Buffer::PerOutput => return Err(DropReason::BufferFull),
+            Buffer::PerOutput => false,
         };
         let (account, port) = (&mut self.accounts[index], &mut self.ingress[at]);
         if in_headroom {
@@ -263,10 +265,11 @@ impl Switches {
     pub fn release_sent<E: Environment>(&mut self, env: &mut E, switch: u32, at: u32, out: u32, frame: u64, class: u8) {
         self.release(env, switch, at, frame, class);
         if !self.params.accounting.is_plain {
-            match &self.params.queueing {
-                Queueing::Plain => {}
-                Queueing::Trimming(rules) => self.trimmers[out].keep_turn(&mut self.egress[out], class, rules.turns()),
-                &Queueing::Fair(rules) => self.stage(switch, out, class, &rules),
+            if let Some(&rules) = self.params.queueing.fair_for(class) {
+                self.stage(switch, out, class, &rules);
+            }
+            if let Some(rules) = &self.params.queueing.trims {
+                self.trimmers[out].keep_turn(&mut self.egress[out], class, rules.turns());
             }
         }
     }
@@ -320,10 +323,12 @@ impl Switches {
         packet: &Descriptor,
         reason: DropReason,
     ) {
-        match self.params.queueing {
-            Queueing::Plain => self.drop_packet(env, at, packet.slot, reason),
-            Queueing::Trimming(rules) => self.trim_one(env, switch, at, out, packet, &rules),
-            Queueing::Fair(rules) => self.wait_fairly(env, switch, at, out, packet, &rules),
+        let Queueing { trims, .. } = self.params.queueing;
+        match (trims, self.params.queueing.fair_for(packet.class).copied()) {
+            (None, None) => self.drop_packet(env, at, packet.slot, reason),
+            (Some(trims), None) => self.trim_one(env, switch, at, out, packet, &trims),
+            (None, Some(fair)) => self.wait_fairly(env, switch, at, out, packet, &fair),
+            (Some(trims), Some(fair)) => self.wait_or_trim(env, switch, at, out, packet, &trims, &fair),
         }
     }
 

@@ -7,7 +7,8 @@
 //!    next packet is saved for the next round.
 //! 3. *Drops.* Where an output is full, the first packet of its longest queue is dropped: this affects the flow that
 //!    takes most, and its sender learns of it soonest. Where a flow has a limit of its own, its newest packet is
-//!    dropped.
+//!    dropped. Switches that trim cut the newest packet of the longest queue instead
+//!    ([`trimming`](crate::trimming), design note 4).
 //! 4. *Marks* depend on the length of a packet's own queue, not on packets of other flows.
 //! 5. *The next packet* stands in the port's ordinary line, which is all that serving a port reads, so other fabrics
 //!    pay nothing for fair queueing. The other packets wait here.
@@ -25,7 +26,7 @@ use crate::switches::Switches;
 /// Parameters of fair queueing that hold at all ports, in bytes.
 #[derive(Clone, Copy)]
 pub struct Rules {
-    /// Bytes of each class that may wait for one output.
+    /// Bytes of each class that may wait for one output. Without limit where switches trim, whose lines have one.
     pub per_port: u64,
     /// Bytes of one queue that may wait for one output.
     pub per_flow: u64,
@@ -58,7 +59,7 @@ struct FairQueue {
 
 impl Rules {
     /// Returns the queue of the flow with hash `flow`.
-    fn queue_of(&self, flow: u64) -> u32 {
+    pub fn queue_of(&self, flow: u64) -> u32 {
         (mix64(flow) % self.queues) as u32
     }
 }
@@ -119,12 +120,46 @@ impl FairLine {
         }
     }
 
-    /// Removes the first packet of the longest queue and returns it; of several longest queues, that of the first in
-    /// the ring.
-    fn drop_longest(&mut self, store: &mut Store) -> Option<Descriptor> {
+    /// Returns the bytes that wait in queue `at`.
+    pub fn bytes_of(&self, at: u32) -> u64 {
+        self.queues.get(at as usize).map_or(0, |queue| queue.bytes)
+    }
+
+    /// Returns the place in the ring of the longest queue; of several longest queues, that of the first in the ring.
+    fn longest_place(&self) -> Option<usize> {
         let longest = |&(_, &at): &(usize, &u32)| self.queues[at as usize].bytes;
-        let (place, at) = self.ring.iter().enumerate().rev().max_by_key(longest).map(|(place, &at)| (place, at))?;
-        let queue = &mut self.queues[at as usize];
+        self.ring.iter().enumerate().rev().max_by_key(longest).map(|(place, _)| place)
+    }
+
+    /// Returns the longest queue; of several longest queues, the first in the ring.
+    pub fn longest(&self) -> Option<u32> {
+        self.longest_place().map(|place| self.ring[place])
+    }
+
+    /// Removes the last packet of queue `at` and returns it.
+    pub fn take_last(&mut self, at: u32, store: &mut Store) -> Option<Descriptor> {
+        let queue = self.queues.get_mut(at as usize).filter(|queue| queue.head != NONE)?;
+        let (mut before, mut place) = (NONE, queue.head);
+        while place != queue.tail {
+            (before, place) = (place, store.at(place).at);
+        }
+        if before == NONE {
+            queue.head = NONE;
+            self.ring.retain(|&other| other != at);
+        } else {
+            store.link(before, NONE);
+            queue.tail = before;
+        }
+        let packet = store.take(place);
+        queue.bytes -= u64::from(packet.frame);
+        self.bytes -= u64::from(packet.frame);
+        Some(packet)
+    }
+
+    /// Removes the first packet of the longest queue and returns it.
+    fn drop_longest(&mut self, store: &mut Store) -> Option<Descriptor> {
+        let place = self.longest_place()?;
+        let queue = &mut self.queues[self.ring[place] as usize];
         let packet = queue.pop(store);
         if queue.head == NONE {
             self.ring.remove(place);
@@ -153,11 +188,11 @@ impl Switches {
         }
     }
 
-    /// Returns whether the limit of its flow lets a packet wait for port `out`.
+    /// Returns whether the limits of its flow, and of the output where switches trim, let a packet wait for port `out`.
     pub fn has_fair_room<E: Environment>(&self, env: &E, out: u32, packet: &Descriptor, rules: &Rules) -> bool {
-        let queue = rules.queue_of(env.flow_hash(packet.slot)) as usize;
-        let waiting = self.fair[self.line_of(out, packet.class)].queues.get(queue).map_or(0, |queue| queue.bytes);
-        waiting + u64::from(packet.frame) <= rules.per_flow
+        let (line, frame) = (self.line_of(out, packet.class), u64::from(packet.frame));
+        let waiting = self.fair[line].bytes_of(rules.queue_of(env.flow_hash(packet.slot)));
+        waiting + frame <= rules.per_flow && self.lines[line].has_room_for(frame)
     }
 
     /// Adds a packet that came through port `at` to those of its flow for port `out`, whose next packet is known. If
@@ -264,5 +299,19 @@ mod tests {
         let mut dropped = || line.drop_longest(&mut store).expect("packets are left in the line").slot;
         assert_eq!([dropped(), dropped()], [1, 0], "the longest, then the first of those alike");
         assert_eq!(line.bytes, 200);
+    }
+
+    #[test]
+    fn a_queue_can_lose_its_last_packet() {
+        let (mut line, mut store) = line(3);
+        for (at, slot) in [(0, 0), (1, 1), (1, 2), (2, 3)] {
+            line.push(at, &mut store, &packet(100, slot), 0);
+        }
+        let mut last = |at| line.take_last(at, &mut store).map(|packet| packet.slot);
+        assert_eq!([last(1), last(1), last(1), last(0)], [Some(2), Some(1), None, Some(0)]);
+        assert_eq!((line.longest(), line.bytes_of(1), line.bytes), (Some(2), 0, 100));
+        line.push(1, &mut store, &packet(50, 4), 0);
+        let left = std::iter::from_fn(|| line.pop(1_000, &mut store)).map(|packet| packet.slot);
+        assert_eq!(left.collect::<Vec<_>>(), [3, 4], "queues that were emptied are used again");
     }
 }

@@ -20,6 +20,7 @@ mod pfc;
 pub mod port;
 pub mod queue;
 mod sample;
+pub mod shares;
 pub mod switch;
 mod switches;
 pub mod trimming;

@@ -19,7 +19,7 @@ use selvedge_transport::netrt::{
 use selvedge_units::{Bytes, Instant, Psn, Rate};
 use selvedge_wire::netrt::Message;
 
-use crate::buffer::{Buffer, Queueing};
+use crate::buffer::Buffer;
 use crate::busy_ports::NEVER;
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, NetRtPacket};
@@ -255,11 +255,16 @@ impl Switches {
             return Some(Admission::Through);
         }
         let Err(reason) = self.find_room(env, switch, at, out, packet) else { return Some(Admission::Line) };
-        match self.params.queueing {
-            Queueing::Fair(rules) if self.has_fair_room(env, out, packet, &rules) => return Some(Admission::FlowQueue),
+        if let Some(rules) = self.params.queueing.fair_for(packet.class)
+            && !self.lines[self.line_of(out, packet.class)].is_empty()
+            && self.has_fair_room(env, out, packet, rules)
+        {
+            return Some(Admission::FlowQueue);
+        }
+        match self.params.queueing.trims {
             // Waiting packets have passed the order check, so the newest packet is cut.
-            Queueing::Trimming(rules) => self.trim(env, switch, at, out, packet, &rules),
-            Queueing::Plain | Queueing::Fair(_) => self.drop_packet(env, at, packet.slot, reason),
+            Some(rules) => self.trim(env, switch, at, out, packet, &rules),
+            None => self.drop_packet(env, at, packet.slot, reason),
         }
         None
     }
@@ -275,9 +280,9 @@ impl Switches {
     ) {
         let facts = self.switches[switch].facts;
         let out = facts.first_port + u32::from(packet.exit);
-        match (admission, self.params.queueing) {
+        match (admission, self.params.queueing.fair_for(packet.class)) {
             (Admission::Through, _) => self.transmit(env, out, packet),
-            (Admission::FlowQueue, Queueing::Fair(rules)) => self.join_flow(env, switch, at, out, packet, &rules),
+            (Admission::FlowQueue, Some(&rules)) => self.join_flow(env, switch, at, out, packet, &rules),
             (Admission::FlowQueue | Admission::Line, _) => self.wait(env, &facts, at, out, packet),
         }
     }

@@ -7,7 +7,6 @@ use std::ops::Range;
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Instant, SwitchId, mix64};
 
-use crate::buffer::Queueing;
 use crate::busy_ports::{BusyPorts, NEVER};
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note};
@@ -66,6 +65,9 @@ pub struct SwitchFacts {
     pub slow_path: bool,
     /// Whether an input feeds one output at a time: a [`Crossbar`](super::crossbar::Crossbar).
     pub has_crossbar: bool,
+    /// Whether more is to be considered than which class is the highest that may leave: a crossbar, or
+    /// [shares](super::shares).
+    pub has_arbiter: bool,
     /// Result of [`Switches::has_lasting_pauses`] for all ports.
     pub has_lasting_pauses: bool,
 }
@@ -238,7 +240,7 @@ impl Switches {
         } else if port.busy_until <= self.now && port.is_clear() {
             self.release(env, switch, at, u64::from(packet.frame), packet.class);
             self.transmit(env, out, packet);
-        } else if let Queueing::Fair(rules) = self.params.queueing
+        } else if let Some(&rules) = self.params.queueing.fair_for(packet.class)
             && !self.lines[self.line_of(out, packet.class)].is_empty()
         {
             self.release(env, switch, at, u64::from(packet.frame), packet.class);
@@ -331,8 +333,8 @@ impl Switches {
     #[inline(always)]
     pub fn on_port_free<E: Environment>(&mut self, env: &mut E, facts: &SwitchFacts, at: u32) {
         let port = &self.egress[at];
-        if facts.has_crossbar && !(port.pause_due() && port.busy_until <= self.now) {
-            return self.look_through_crossbar(env, facts, at);
+        if facts.has_arbiter && !(port.pause_due() && port.busy_until <= self.now) {
+            return self.arbitrate(env, facts, at);
         }
         if port.pause_due() {
             self.events += 1;
@@ -340,7 +342,23 @@ impl Switches {
         } else {
             self.serve_switch(env, facts, at);
         }
-        // The port was marked as expected until here, so that it is inserted once.
+        self.expect_again(facts, at);
+    }
+
+    /// Handles that port `at` is free like [`Switches::on_port_free`], where an arbiter chooses what leaves.
+    #[inline(never)]
+    fn arbitrate<E: Environment>(&mut self, env: &mut E, facts: &SwitchFacts, at: u32) {
+        if facts.has_crossbar {
+            return self.look_through_crossbar(env, facts, at);
+        }
+        self.serve_by_share(env, facts, at);
+        self.expect_again(facts, at);
+    }
+
+    /// Schedules the next return to port `at`, which has been marked as expected until here, so that it is inserted
+    /// once.
+    #[inline(always)]
+    fn expect_again(&mut self, facts: &SwitchFacts, at: u32) {
         let port = &mut self.egress[at];
         port.free_pending = port.busy_until > self.now && (port.pause_due() || port.waiting & !port.paused != 0);
         if port.free_pending {
@@ -386,7 +404,11 @@ impl Switches {
             self.switches[switch].busy_ports.put_in_order();
             return self.look_through_crossbar(env, &facts, at);
         }
-        self.serve_switch(env, &facts, at);
+        if facts.has_arbiter {
+            self.serve_by_share(env, &facts, at);
+        } else {
+            self.serve_switch(env, &facts, at);
+        }
         let port = &mut self.egress[at];
         port.free_pending = false;
         if port.frames != before && (port.pause_due() || port.waiting & !port.paused != 0) {

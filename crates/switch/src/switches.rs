@@ -14,6 +14,7 @@ use crate::forward::Forwarding;
 use crate::netrt::Tor;
 use crate::port::{Egress, Ingress, PortExtra};
 use crate::queue::{Line, Queue, Store};
+use crate::shares::Share;
 use crate::switch::Switch;
 use crate::trimming::Trimmer;
 
@@ -74,6 +75,8 @@ pub struct Switches {
     pub trimmers: Table<Trimmer>,
     /// Fair-queueing state, indexed by port and class; empty where no switch queues fairly.
     pub fair: Table<FairLine>,
+    /// Turns of classes that share outputs, indexed by port; empty where all classes are strict.
+    pub shares: Table<Share>,
     /// Lines, indexed by port and class.
     pub lines: Table<Line>,
     /// Queues, indexed by [`Egress::first_queue`] and what follows it.
@@ -106,6 +109,7 @@ impl Switches {
             accounts: Table::new(),
             trimmers: Table::new(),
             fair: Table::new(),
+            shares: Table::new(),
             lines: Table::new(),
             queues: Table::new(),
             switches: Table::new(),

@@ -12,12 +12,17 @@
 //! 3. *Turns.* Headers go first, but not for ever: after a number of headers in a row, data has a turn. Until data has
 //!    used it, the class of headers counts as paused, which costs other fabrics nothing. Switches that trim do not
 //!    pause each other, so that no other code writes that state.
+//! 4. *Fair queues* ([`fair`]). Where flows of a class take turns, its short queue is the sum of theirs,
+//!    and a packet that finds it full takes the place of the last one of the longest of them, which is cut. If its own
+//!    flow has most, or has reached a limit of its own, the flow pays for it as in design note 1: either the packet
+//!    itself or the last one of the flow is cut, chosen at random.
 
 use selvedge_telemetry::DropReason;
 use selvedge_units::{Chance, Domain, PortId, Rng};
 
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note, Trimmed};
+use crate::fair;
 use crate::port::Egress;
 use crate::switches::Switches;
 
@@ -111,15 +116,61 @@ impl Switches {
                 // The new packet may be longer than the queue: no packet waits here then.
                 self.egress[out].waiting &= !(1 << packet.class);
             }
-            let ingress = self.switches[switch].facts.first_port + u32::from(last.port);
-            self.release(env, switch, ingress, u64::from(last.frame), last.class);
-            self.trim(env, switch, ingress, out, &last, rules);
+            self.trim_out(env, switch, out, &last, rules);
             if self.find_room(env, switch, at, out, packet).is_ok() {
                 return self.wait_there(env, switch, at, out, packet);
             }
             // The last packet was shorter than this one, or this one is longer than the queue.
         }
         self.trim(env, switch, at, out, packet, rules);
+    }
+
+    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, in place of others that are
+    /// trimmed where there is no room for it, or trims it.
+    #[expect(clippy::too_many_arguments, reason = "a packet's way, and both rules")]
+    pub(crate) fn wait_or_trim<E: Environment>(
+        &mut self,
+        env: &mut E,
+        switch: u32,
+        at: u32,
+        out: u32,
+        packet: &Descriptor,
+        rules: &Rules,
+        fair: &fair::Rules,
+    ) {
+        let line = self.line_of(out, packet.class);
+        let (own, frame) = (fair.queue_of(env.flow_hash(packet.slot)), u64::from(packet.frame));
+        let mut may_replace = true;
+        loop {
+            if self.find_room(env, switch, at, out, packet).is_ok() {
+                return self.wait_there(env, switch, at, out, packet);
+            }
+            if !self.lines[line].is_empty() && self.has_fair_room(env, out, packet, fair) {
+                return self.join_flow(env, switch, at, out, packet, fair);
+            }
+            let waiting = &mut self.fair[line];
+            let with_packet = waiting.bytes_of(own) + frame;
+            let longer = waiting.longest().filter(|&other| waiting.bytes_of(other) > with_packet);
+            let cut = match longer {
+                Some(other) if with_packet <= fair.per_flow => waiting.take_last(other, &mut self.store),
+                // Of the flow itself.
+                _ if may_replace && rules.trim_last.hits(self.trimmers[out].coin.next_u64()) => {
+                    may_replace = false;
+                    waiting.take_last(own, &mut self.store)
+                }
+                _ => None,
+            };
+            let Some(cut) = cut else { return self.trim(env, switch, at, out, packet, rules) };
+            self.lines[line].remove(u64::from(cut.frame));
+            self.trim_out(env, switch, out, &cut, rules);
+        }
+    }
+
+    /// Cuts a packet that has left its queue for port `out`.
+    fn trim_out<E: Environment>(&mut self, env: &mut E, switch: u32, out: u32, packet: &Descriptor, rules: &Rules) {
+        let ingress = self.switches[switch].facts.first_port + u32::from(packet.port);
+        self.release(env, switch, ingress, u64::from(packet.frame), packet.class);
+        self.trim(env, switch, ingress, out, packet, rules);
     }
 
     /// Cuts a packet that came through port `at`, and has no place in a queue, and adds it to the queue of headers of

@@ -1,7 +1,7 @@
 //! Buffers of switches.
 
 use selvedge_sim::Network;
-use selvedge_sim::config::{Arbitration, BufferConfig, FairQueued, InputQueued, Trimming};
+use selvedge_sim::config::{Arbitration, BufferConfig, FairQueued, FlowQueues, InputQueued, Trimming};
 use selvedge_sim::topology::Link;
 use selvedge_units::{Bytes, Duration, Setting};
 
@@ -65,26 +65,62 @@ pub(super) fn check(scenario: &Scenario, network: &Network) -> Result<(), Findin
 }
 
 fn check_fair(scenario: &Scenario, fair: &FairQueued) -> Result<(), Finding> {
-    let key = |name: &str| format!("switch.buffer.fair-queued.{name}");
-    if !(1..=65_536).contains(&fair.queues) {
-        return Err(Finding::new(&key("queues"), format!("{} is out of range: give 1 to 65536", fair.queues)));
-    }
-    if fair.quantum.resolve(|| None).is_none_or(|quantum| quantum < Bytes::new(64)) {
-        return Err(Finding::new(&key("quantum"), "a turn of less than 64B sends nothing; give more, or \"auto\""));
-    }
-    let frame = scenario.nic.payload(&scenario.transport) + scenario.nic.data_header(&scenario.transport);
-    if let Setting::Value(room) = fair.per_flow
-        && room < frame
-    {
-        let message = format!("{room} does not hold one frame of {frame}; give more, or \"off\"");
-        return Err(Finding::new(&key("per-flow"), message));
-    }
+    let flows = FlowQueues { per_flow: fair.per_flow, queues: fair.queues, quantum: fair.quantum };
+    check_flow_queues(scenario, &flows, "switch.buffer.fair-queued")?;
     if scenario.switch.pfc.enabled {
         let message =
             "fair queues (switch.buffer.fair-queued) do not pause; set false, or give switches another buffer";
         return Err(Finding::new("switch.pfc.enabled", message));
     }
     Ok(())
+}
+
+/// Checks queues by flow, whose keys stand in `table`.
+fn check_flow_queues(scenario: &Scenario, flows: &FlowQueues, table: &str) -> Result<(), Finding> {
+    let key = |name: &str| format!("{table}.{name}");
+    if !(1..=65_536).contains(&flows.queues) {
+        return Err(Finding::new(&key("queues"), format!("{} is out of range: give 1 to 65536", flows.queues)));
+    }
+    if flows.quantum.resolve(|| None).is_none_or(|quantum| quantum < Bytes::new(64)) {
+        return Err(Finding::new(&key("quantum"), "a turn of less than 64B sends nothing; give more, or \"auto\""));
+    }
+    let frame = scenario.nic.payload(&scenario.transport) + scenario.nic.data_header(&scenario.transport);
+    if let Setting::Value(room) = flows.per_flow
+        && room < frame
+    {
+        let message = format!("{room} does not hold one frame of {frame}; give more, or \"off\"");
+        return Err(Finding::new(&key("per-flow"), message));
+    }
+    Ok(())
+}
+
+/// Checks the weights of priorities that share outputs.
+pub(super) fn check_weights(scenario: &Scenario) -> Result<(), Finding> {
+    let weights = &scenario.switch.weights;
+    let Some(highest) = (0..8u8).rev().find(|&priority| weights[usize::from(priority)] > 0) else { return Ok(()) };
+    let refused = |message: String| Err(Finding::new("switch.weights", message));
+    match &scenario.switch.buffer {
+        BufferConfig::InputQueued(own) if own.crossbar().is_some() => refused(
+            "a crossbar (switch.buffer.input-queued.crossbar-speed-up) serves priorities strictly; give no weights, or \
+             switch it \"off\""
+                .to_owned(),
+        ),
+        BufferConfig::Trimming(trimming) if highest >= trimming.header_class => refused(format!(
+            "priority {highest} has a weight, and headers of trimmed packets have priority {}, which takes turns with all \
+             data below it (switch.buffer.trimming.headers-per-data); give weights to lower ones only",
+            trimming.header_class
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns a warning about weights of which at most one concerns any packet.
+pub(super) fn idle_weights(scenario: &Scenario, priorities: &[u8]) -> Option<Finding> {
+    let weights = &scenario.switch.weights;
+    let shared = priorities.iter().filter(|&&priority| weights[usize::from(priority)] > 0).count();
+    let message = "fewer than two of the priorities in use have a weight, so that nothing is shared by weight: give those of \
+                   data, or leave them out";
+    (shared < 2 && weights.iter().any(|&weight| weight > 0)).then(|| Finding::new("switch.weights", message))
 }
 
 /// Checks the buffer of a crossbar, which needs queues by input, and inputs that wait for outputs alone.
@@ -129,7 +165,10 @@ fn check_trimming(scenario: &Scenario, trimming: &Trimming) -> Result<(), Findin
             "switches that trim (switch.buffer.trimming) do not pause; set false, or give them another buffer";
         return Err(Finding::new("switch.pfc.enabled", message));
     }
-    Ok(())
+    match &trimming.flow_queues {
+        Some(flows) => check_flow_queues(scenario, flows, &key("flow-queues")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the smallest buffer of any port, or `None` if buffers have no limit.

@@ -8,7 +8,7 @@ use selvedge_units::{Duration, Setting};
 
 use super::Finding;
 use super::arrivals::{check_arrivals, check_begin, check_repeats, check_window};
-use super::buffer::check_accounts;
+use super::buffer::{check_accounts, idle_weights};
 use super::priorities::check_priorities;
 use crate::scenario::Scenario;
 
@@ -25,6 +25,7 @@ pub(crate) fn check_traffic(
     findings.extend(check_all_beside(scenario, workloads));
     findings.extend(check_priorities(scenario, &priorities, workloads)?);
     findings.extend(check_accounts(scenario, network, &priorities)?);
+    findings.extend(idle_weights(scenario, &priorities));
     Ok(findings)
 }
 

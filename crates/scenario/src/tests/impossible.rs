@@ -41,6 +41,12 @@ fn switches_and_nics() {
             "[nic]\nmtu = '18446744073709551615B'\n",
             "[switch.buffer]\ntrimming = 'on'\n",
             "[switch.buffer.shared-buffer]\ntotal = '9000000TB'\n",
+            "[switch.buffer.trimming.flow-queues]\nqueues = 0\n",
+            "[switch.buffer.trimming.flow-queues]\nquantum = '20B'\n",
+            "[switch.buffer.trimming.flow-queues]\nper-flow = '500B'\n",
+            "[switch]\nweights = [1, 2]\n",
+            "[switch]\nweights = [1, 2, 0, 0, 0, 0, 0, 0]\n[switch.buffer.input-queued]\ncrossbar-speed-up = 2\n",
+            "[switch]\nweights = [1, 0, 0, 0, 0, 0, 2, 0]\n[switch.buffer.trimming]\n",
         ],
     );
 }

@@ -228,3 +228,14 @@ fn cnps_that_go_before_all_data_need_not_be_lossless() {
         assert!(found.iter().any(|warning| warning.contains("which some packets have")), "{sets:?}: {found:?}");
     }
 }
+
+#[test]
+fn weights_that_nobody_shares_by_are_warned_about() {
+    let warnings = |set: &str| {
+        plan(&extended(""), &Changes { series: Some("irn".into()), ..with_sets(&[set]) })
+            .expect("a valid scenario")
+            .warnings
+    };
+    let [warning] = &warnings("switch.weights=[1,2,0,0,0,0,0,0]")[..] else { panic!("expected one warning") };
+    assert!(warning.contains("switch.weights") && warning.contains("nothing is shared by weight"), "{warning}");
+}

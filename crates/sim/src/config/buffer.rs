@@ -146,6 +146,10 @@ pub struct Trimming {
     /// Probability that the last packet of a full queue is cut, and not the arriving one. Default: one half (NDP
     /// section 3.1).
     pub trim_last: Chance,
+    /// Queues by flow for data, served by deficit round robin, as in `fair-queued`: `packets` bounds their sum, and the
+    /// last packet of the longest queue is cut where that is full. Default: data is sent as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_queues: Option<FlowQueues>,
 }
 
 impl Trimming {
@@ -190,7 +194,29 @@ impl Default for Trimming {
             header_class: 6,
             headers_per_data: Setting::Auto,
             trim_last: Chance::ratio(1, 2),
+            flow_queues: None,
         }
+    }
+}
+
+/// Parameters of [`Trimming::flow_queues`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct FlowQueues {
+    /// Bytes of one queue that may wait for one output; a packet of a flow that has as much is cut. Default: off, only
+    /// the longest queue is cut.
+    pub per_flow: Setting<Bytes>,
+    /// Queues per output and class, 1 to 65,536; flows with the same hash share one. Default: 1024 (McKenney, INFOCOM
+    /// 1990: several times the number of flows).
+    pub queues: u32,
+    /// Bytes that a queue may send in its turn, at least 64. "auto": a full frame, which makes the work per packet
+    /// constant.
+    pub quantum: Setting<Bytes>,
+}
+
+impl Default for FlowQueues {
+    fn default() -> Self {
+        Self { per_flow: Setting::Off, queues: 1_024, quantum: Setting::Auto }
     }
 }
 

@@ -11,7 +11,7 @@ mod verbs;
 use std::sync::Arc;
 
 pub use balancing::{BalancingConfig, Choice, DrillConfig, FlowletConfig};
-pub use buffer::{Arbitration, BufferConfig, FairQueued, InputQueued, SharedBuffer, Trimming};
+pub use buffer::{Arbitration, BufferConfig, FairQueued, FlowQueues, InputQueued, SharedBuffer, Trimming};
 pub use nic::{NicConfig, PollPhases, VerbsHeaders};
 use schemars::JsonSchema;
 pub use selvedge_transport::netrt::NetRtConfig;

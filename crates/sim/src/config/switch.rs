@@ -23,6 +23,12 @@ pub struct SwitchConfig {
     pub preset: Option<String>,
     /// Kind of the buffer: where packets wait, and how it is shared.
     pub buffer: BufferConfig,
+    /// Weights of the priorities, that of priority 0 first, from 0 to 65535. Priorities with a weight share each output
+    /// by deficit round robin: in its turn, one may send as many full frames as its weight. Together they stand where
+    /// the highest of them stands; priorities above it go first, others below it last. Default: all 0, every priority
+    /// goes before all lower ones.
+    #[serde(skip_serializing_if = "is_strict")]
+    pub weights: [u16; 8],
     /// Priority flow control.
     pub pfc: PfcConfig,
     /// ECN marking.
@@ -31,6 +37,11 @@ pub struct SwitchConfig {
     pub balancing: BalancingConfig,
     /// Loss recovery between top-of-rack switches (NetRT).
     pub netrt: NetRtConfig,
+}
+
+/// Returns whether no priority has a weight.
+fn is_strict(weights: &[u16; 8]) -> bool {
+    weights.iter().all(|&weight| weight == 0)
 }
 
 /// Bytes that a link carries in a quantum (512 bit times).

@@ -20,7 +20,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let state = &self.net.switches[facts.switch];
         let is_plain = !RECORDED
             && !facts.slow_path
-            && !facts.has_crossbar
+            && !facts.has_arbiter
             && self.net.balancers.is_empty()
             && self.net.tors.is_empty();
         is_plain

@@ -22,7 +22,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
             && self.net.params.classes == 1
             && self.net.params.accounting.is_plain
             && !facts.slow_path
-            && !facts.has_crossbar
+            && !facts.has_arbiter
     }
 
     /// Handles the events at a switch before `stop`, where `read` packets of its inbox have been read, up to the first

@@ -5,7 +5,6 @@
 use std::mem::MaybeUninit;
 
 use selvedge_memory::Table;
-use selvedge_switch::buffer::Queueing;
 use selvedge_switch::descriptor::Descriptor;
 use selvedge_switch::marking::Red;
 use selvedge_switch::port::{Egress, Ingress};
@@ -146,7 +145,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let (gap, events) = (self.net.params.gap, &mut self.net.events);
         let outlet = self.edge.calendar.outlet(port.peer_node, port.peer_port);
         let mut output = Output { port, passed: 0, served: 0, bytes: 0, gap, outlet, events };
-        if let Queueing::Trimming(rules) = &self.net.params.queueing {
+        if let Some(rules) = &self.net.params.queueing.trims {
             debug_assert!(first.is_none(), "nobody asks whether packets can pass where switches trim");
             let lists = Lists::of(&mut self.listed, self.net.params.classes, keys.len());
             let mut listed =

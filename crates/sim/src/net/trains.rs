@@ -68,7 +68,8 @@ impl<const RECORDED: bool> Partition<RECORDED> {
         let mut outlet = self.edge.calendar.outlet(port.peer_node, port.peer_port);
         let (mut now, mut sent) = (port.busy_until, 0);
         // Packets that can be neither marked nor trimmed stay unchanged.
-        let is_left_alone = !descriptor.is_markable() && !self.net.params.queueing.trims() && self.net.tors.is_empty();
+        let is_left_alone =
+            !descriptor.is_markable() && self.net.params.queueing.trims.is_none() && self.net.tors.is_empty();
         let most = if is_left_alone && step <= LONGEST_STEP { LONGEST } else { 1 };
         while now.as_ps() < until && sent < train.count {
             let in_time = (until - now.as_ps()).div_ceil(step.as_ps());

@@ -44,6 +44,9 @@ pub(super) fn resolve_switch(
             let headers = trimming.header_room(frame);
             settle(&mut trimming.headers, headers);
             settle(&mut trimming.headers_per_data, Some(Trimming::HEADERS_PER_DATA));
+            if let Some(flows) = &mut trimming.flow_queues {
+                settle(&mut flows.quantum, Some(frame));
+            }
         }
         BufferConfig::SharedBuffer(shared) => {
             settle(&mut shared.shared, None);

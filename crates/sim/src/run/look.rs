@@ -141,18 +141,40 @@ pub(super) enum Answer {
     One(TimePart),
     /// Several parts, with their weights.
     Several(Vec<(TimePart, u64)>),
-    /// A loss. Unless a timeout ends the wait, it belongs to the part `other`; if that can no longer be found out, it
-    /// belongs to the part `guess`.
-    Lost {
-        /// Sending host: its partition, and its number there.
-        host: (usize, u32),
-        slot: u32,
-        qp: QpNumber,
-        /// State of the flow's sender.
-        standing: Standing,
-        other: TimePart,
-        guess: TimePart,
-    },
+    /// A loss whose effect is not known yet.
+    Undecided(UndecidedLoss),
+}
+
+/// Loss for whose news a flow waits. How the wait ends decides to which part of the completion time it belongs.
+pub(super) struct UndecidedLoss {
+    /// Sending host: its partition, and its number there.
+    host: (usize, u32),
+    /// Place of the flow in the host's NIC.
+    slot: u32,
+    qp: QpNumber,
+    /// State of the flow's sender at the look.
+    standing: Standing,
+    /// Part of the wait if neither a timeout nor a retransmission ends it.
+    other: TimePart,
+    /// Part of the wait if that can no longer be found out.
+    pub(super) guess: TimePart,
+}
+
+impl UndecidedLoss {
+    /// Returns the part of the completion time to which the wait belongs, once that is known.
+    pub(super) fn decide<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(
+        &self,
+        partitions: &[P],
+    ) -> Option<TimePart> {
+        let (index, local) = self.host;
+        match partitions[index].edge.hosts[local].nic.standing(self.slot, self.qp, Instant::ZERO) {
+            None => Some(self.guess),
+            Some(now) if now.timeouts > self.standing.timeouts => Some(TimePart::Timeout),
+            Some(now) if now.resent > self.standing.resent => Some(TimePart::Recovery),
+            Some(now) if now.unsent < self.standing.unsent => Some(self.other),
+            Some(_) => None,
+        }
+    }
 }
 
 /// Packet that a port sends: the look that found it, and the packet's slot in the pool.
@@ -490,7 +512,7 @@ impl Scan {
             return stand(Busy::Down);
         }
         // Where switches trim, a class may be marked as paused in between.
-        if port.paused & 1 << class != 0 && !partition.net.params.queueing.trims() {
+        if port.paused & 1 << class != 0 && partition.net.params.queueing.trims.is_none() {
             return stand(Busy::Paused);
         }
         match self.sent_by((index, at), partitions) {
@@ -637,7 +659,8 @@ impl Subject {
         let Some(standing) = self.standing else { return Answer::One(TimePart::Recovery) };
         let is_silent = self.on_links + self.in_queues.iter().sum::<u64>() == 0 && !standing.has_lost;
         let guess = if is_silent { TimePart::Timeout } else { TimePart::Recovery };
-        Answer::Lost { host: self.host, slot: self.slot, qp: self.pair.1, standing, other, guess }
+        let loss = UndecidedLoss { host: self.host, slot: self.slot, qp: self.pair.1, standing, other, guess };
+        Answer::Undecided(loss)
     }
 }
 

@@ -7,11 +7,10 @@
 
 use std::ops::Deref;
 
-use selvedge_nic::Standing;
 use selvedge_telemetry::{PartTimes, TimePart, TimeProfile, WorkloadTime};
-use selvedge_units::{Domain, Instant, QpNumber, Rng};
+use selvedge_units::{Domain, Instant, Rng};
 
-use super::look::{Answer, Look, Scan};
+use super::look::{Answer, Look, Scan, UndecidedLoss};
 use crate::config::Looks;
 use crate::net::partition::Partition;
 
@@ -52,12 +51,7 @@ pub(super) struct Profiler {
 struct Pending {
     workload: u16,
     time: u128,
-    host: (usize, u32),
-    slot: u32,
-    qp: QpNumber,
-    standing: Standing,
-    other: TimePart,
-    guess: TimePart,
+    loss: UndecidedLoss,
 }
 
 impl Profiler {
@@ -150,9 +144,7 @@ impl Profiler {
             match answer {
                 Answer::One(part) => of.parts[part] += time,
                 Answer::Several(parts) => share(&mut of.parts, &parts, time),
-                Answer::Lost { host, slot, qp, standing, other, guess } => {
-                    pending.push(Pending { workload, time, host, slot, qp, standing, other, guess });
-                }
+                Answer::Undecided(loss) => pending.push(Pending { workload, time, loss }),
             }
         });
         self.profile.looks += 1;
@@ -164,15 +156,7 @@ impl Profiler {
     fn resolve<P: Deref<Target = Partition<RECORDED>>, const RECORDED: bool>(&mut self, partitions: &[P]) {
         let profile = &mut self.profile;
         self.pending.retain(|pending| {
-            let (index, local) = pending.host;
-            let host = &partitions[index].edge.hosts[local];
-            let part = match host.nic.standing(pending.slot, pending.qp, Instant::ZERO) {
-                None => pending.guess,
-                Some(now) if now.timeouts > pending.standing.timeouts => TimePart::Timeout,
-                Some(now) if now.resent > pending.standing.resent => TimePart::Recovery,
-                Some(now) if now.unsent < pending.standing.unsent => pending.other,
-                Some(_) => return true,
-            };
+            let Some(part) = pending.loss.decide(partitions) else { return true };
             of_workload(profile, pending.workload).parts[part] += pending.time;
             false
         });
@@ -181,7 +165,7 @@ impl Profiler {
     /// Returns the profile of the whole run.
     pub(super) fn finish(mut self) -> TimeProfile {
         for pending in &self.pending {
-            of_workload(&mut self.profile, pending.workload).parts[pending.guess] += pending.time;
+            of_workload(&mut self.profile, pending.workload).parts[pending.loss.guess] += pending.time;
         }
         self.profile
     }

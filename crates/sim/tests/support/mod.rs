@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use selvedge_sim::Simulation;
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, SwitchConfig,
-    Trimming,
+    BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowQueues, FlowletConfig, InputQueued, SharedBuffer,
+    SwitchConfig, Trimming,
 };
 use selvedge_sim::fault::{Affected, Direction, LossConfig, LossModel, RandomLoss};
 use selvedge_sim::topology::{Chain, Graph, LeafSpine, LinkConfig};
@@ -42,7 +42,19 @@ fn switch(script: &mut Script<'_>) -> SwitchConfig {
     let small = Bytes::new(2_000 + 100 * u64::from(script.byte()));
     switch.buffer = match script.byte() % 6 {
         0 => BufferConfig::SharedBuffer(SharedBuffer { total: small * 8, ..SharedBuffer::default() }),
-        1 => BufferConfig::Trimming(Trimming { packets: 1 + u32::from(script.byte() % 8), ..Trimming::default() }),
+        1 => {
+            let shape = script.byte();
+            let flows = FlowQueues {
+                queues: 1 + u32::from(shape / 8 % 4),
+                per_flow: if shape & 128 == 0 { Setting::Off } else { Setting::Value(small) },
+                ..FlowQueues::default()
+            };
+            BufferConfig::Trimming(Trimming {
+                packets: 1 + u32::from(shape % 8),
+                flow_queues: (shape & 64 != 0).then_some(flows),
+                ..Trimming::default()
+            })
+        }
         2 => BufferConfig::FairQueued(FairQueued {
             per_port: Setting::Value(small),
             queues: 1 + u32::from(script.byte() % 8),
@@ -66,6 +78,10 @@ fn switch(script: &mut Script<'_>) -> SwitchConfig {
     switch.ecn.k_max = Setting::Value(Bytes::new(3_000));
     let has_crossbar = matches!(switch.buffer, BufferConfig::InputQueued(own) if own.crossbar().is_some());
     switch.netrt.enabled = features & 4 != 0 && !has_crossbar;
+    if features & 8 != 0 && !has_crossbar {
+        switch.weights[..6].fill(1 + u16::from(features / 16));
+        switch.weights[0] = 1;
+    }
     switch.balancing = match script.byte() % 4 {
         0 => BalancingConfig::Ecmp,
         1 => BalancingConfig::Spray,

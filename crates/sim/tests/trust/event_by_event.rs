@@ -4,7 +4,8 @@
 //! that the simulator records.
 
 use selvedge_sim::config::{
-    BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowletConfig, InputQueued, SharedBuffer, Trimming,
+    BalancingConfig, BufferConfig, DrillConfig, FairQueued, FlowQueues, FlowletConfig, InputQueued, SharedBuffer,
+    Trimming,
 };
 use selvedge_sim::fault::Affected;
 use selvedge_sim::record::{Chosen, Event, Focus, What};
@@ -245,12 +246,51 @@ fn other_switches(seed: u64) -> Scene {
     scene
 }
 
+/// Returns a scene with flows of four priorities, most of which share outputs by weight, and with switches that trim,
+/// queue fairly, do both, or neither.
+fn shared_by_weight(seed: u64) -> Scene {
+    let mut random = Rng::stream(seed, Domain::Impairment, 2);
+    let rng = &mut random;
+    let mut scene = scene(seed);
+    let small = Setting::Value(Bytes::new(12_000 + 1_000 * rng.below(20)));
+    let per_flow = one_of(rng, &[Setting::Off, Setting::Value(Bytes::new(9_000))]);
+    let flows = FlowQueues { queues: 1 + rng.below(8) as u32, per_flow, ..FlowQueues::default() };
+    let trimming = Trimming { packets: 2 + rng.below(8) as u32, ..Trimming::default() };
+    let switch = &mut scene.config.switch;
+    switch.buffer = match rng.below(8) {
+        0 => BufferConfig::SharedBuffer(SharedBuffer { total: Bytes::from_kb(300), ..SharedBuffer::default() }),
+        1 => switch.buffer,
+        2 => BufferConfig::FairQueued(FairQueued { queues: 8, per_port: small, ..FairQueued::default() }),
+        3 => BufferConfig::Trimming(trimming),
+        _ => BufferConfig::Trimming(Trimming { flow_queues: Some(flows), ..trimming }),
+    };
+    if !matches!(switch.buffer, BufferConfig::SharedBuffer(_) | BufferConfig::InputQueued(_)) {
+        switch.pfc.enabled = false;
+    }
+    let kinds = [[0; 8], [1, 1, 1, 1, 0, 0, 0, 0], [5, 0, 1, 3, 0, 0, 0, 0], [1, 2, 40, 0, 0, 0, 0, 0]];
+    switch.weights = one_of(rng, &kinds);
+    for flow in &mut scene.list.flows {
+        flow.priority = Some(rng.below(4) as u8);
+    }
+    scene
+}
+
+#[test]
+fn packets_arrive_as_in_the_simulator_where_flows_and_classes_take_turns() {
+    let mut counts = [0; Kind::COUNT];
+    for seed in 300..400 {
+        eprintln!("scene {seed}");
+        compare(&shared_by_weight(seed), &mut counts);
+    }
+    assert!(counts.iter().all(|count| *count > 10), "each kind of event was compared: {counts:?}");
+}
+
 #[test]
 fn packets_arrive_as_in_the_simulator_with_netrt() {
     let mut copies = 0;
-    for seed in 200..230 {
+    for seed in 200..245 {
         eprintln!("scene {seed}");
-        let mut scene = other_switches(seed);
+        let mut scene = if seed < 230 { other_switches(seed) } else { shared_by_weight(seed) };
         scene.config.switch.netrt.enabled = true;
         lose(&mut scene.config, Affected::All, Chance::ratio(1, 200));
         copies += compare(&scene, &mut [0; Kind::COUNT]).record.netrt.retransmissions;

@@ -25,6 +25,7 @@ mod pfc;
 mod queueing;
 mod recording;
 mod schedules;
+mod shares;
 mod shortcuts;
 mod support;
 mod tcp;

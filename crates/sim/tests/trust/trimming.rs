@@ -1,7 +1,7 @@
 //! Switches that cut packets to their headers.
 
 use selvedge_sim::Beside;
-use selvedge_sim::config::{BufferConfig, Trimming};
+use selvedge_sim::config::{BufferConfig, FlowQueues, Trimming};
 use selvedge_sim::record::{Chosen, Event, Focus, What};
 use selvedge_telemetry::DropReason;
 use selvedge_transport::recovery::irn::{PartialAcks, RtoRestart};
@@ -170,4 +170,43 @@ fn a_trimmed_packet_is_its_headers_from_there_on() {
     let at_host =
         |event: &&Event| matches!(&event.what, What::Arrived { port: PortId(8), packet, .. } if packet.is_trimmed());
     assert!(events.iter().filter(at_host).count() > 50);
+}
+
+/// Returns, for a flow at line rate and one of 20 short messages beside it, how many packets of each were cut, and the
+/// longest that a short message took beyond its ideal time. Both have priority `short` and `long`.
+fn long_beside_short(trimming: Trimming, weights: [u16; 8]) -> ([usize; 2], Duration) {
+    let scene = Scene::new(star(&[link(40, 500), link(40, 500), link(10, 500)]), Series::Irn);
+    let mut scene = scene.flow(0, 2, 400_000, Duration::ZERO).with(|config| {
+        config.switch.buffer = BufferConfig::Trimming(trimming);
+        config.switch.weights = weights;
+    });
+    for n in 0..20 {
+        scene = scene.flow(1, 2, 900, Duration::from_us(5 + 15 * n));
+    }
+    let (outcome, events) = scene.record(&Focus { ports: Chosen::All, ..Focus::default() });
+    let of = |src: u32| trims(&events).filter(|(_, packet)| packet.src.0 == src).count();
+    let longest = (1..21).map(|id| outcome.delay(id)).max().expect("20 messages");
+    ([of(0), of(1)], longest)
+}
+
+#[test]
+fn flows_with_queues_of_their_own_are_not_cut_for_what_others_send() {
+    let ndp = Trimming { packets: 8, ..Trimming::default() };
+    let (together, _) = long_beside_short(ndp, [0; 8]);
+    let (apart, longest) = long_beside_short(Trimming { flow_queues: Some(FlowQueues::default()), ..ndp }, [0; 8]);
+    assert!(together[0] > 10 && together[1] > 0, "one queue for all: {together:?}");
+    assert!(apart[0] > 5 && apart[1] == 0, "a queue for each: {apart:?}");
+    assert!(longest < Duration::from_us(3), "one packet of the other flow goes first, or two: {longest}");
+}
+
+#[test]
+fn a_queue_with_a_limit_of_its_own_is_cut_there() {
+    let per_flow = Setting::Value(Bytes::new(2_500));
+    let flows = FlowQueues { per_flow, ..FlowQueues::default() };
+    let trimming = Trimming { packets: 50, flow_queues: Some(flows), ..Trimming::default() };
+    let outcome = incast(trimming).finish();
+    // Each flow has two packets in its queue, and one of them all stands at the port.
+    let most = Bytes::new(8 * 2_500 + 2 * 1_086) + trimming.header_room(Bytes::new(1_086)).unwrap_or_default();
+    assert!(outcome.record.ports[BOTTLENECK.0 as usize].egress_peak <= most);
+    assert!(outcome.record.ports[BOTTLENECK.0 as usize].trims > 0, "there is room for 50 packets");
 }

@@ -53,6 +53,11 @@ impl Classes {
         by_class
     }
 
+    /// Returns the weights of the classes in use, of `given`, which is indexed by priority; those of others are 0.
+    pub(super) fn weights(&self, given: &[u16; 8]) -> [u16; 8] {
+        std::array::from_fn(|class| self.priorities.get(class).map_or(0, |&priority| given[usize::from(priority)]))
+    }
+
     /// Returns the class of a priority that is in use.
     pub(super) fn index(&self, priority: u8) -> u8 {
         self.priorities.iter().position(|&p| p == priority).unwrap_or(0) as u8

@@ -8,13 +8,14 @@ use selvedge_memory::Table;
 use selvedge_nic::NicParams;
 use selvedge_switch::Switches;
 use selvedge_switch::balancing::Balancer;
-use selvedge_switch::buffer::{Account, InputLimits, Queueing};
+use selvedge_switch::buffer::{Account, InputLimits};
 use selvedge_switch::crossbar::Crossbar;
 use selvedge_switch::fair::FairLine;
 use selvedge_switch::marking::Red;
 use selvedge_switch::netrt::Tor;
 use selvedge_switch::port::{Egress, Ingress, PortExtra};
 use selvedge_switch::queue::{Line, Queue};
+use selvedge_switch::shares::Share;
 use selvedge_switch::switch::{NOT_A_LEAF, Switch, SwitchFacts};
 use selvedge_switch::trimming::Trimmer;
 use selvedge_transport::netrt::Settings;
@@ -23,7 +24,7 @@ use selvedge_units::{Bytes, Domain, Duration, HostId, PortId, Rate, Rng, SwitchI
 use super::cut::Cut;
 use super::frames::longest_frame;
 use super::numbering::Numbering;
-use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig};
+use crate::config::{Arbitration, BufferConfig, InputQueued, NicConfig, SimConfig, Trimming};
 use crate::net::clock::NicClock;
 use crate::net::host::Host;
 use crate::net::partition::Partition;
@@ -182,12 +183,12 @@ impl<'a> Blueprint<'a> {
         net.extras.push(PortExtra::new(id, link.rate, red));
 
         let classes = 0..net.params.classes as u8;
-        match net.params.queueing {
-            Queueing::Plain => {}
-            Queueing::Trimming(_) => net.trimmers.push(Trimmer::new(self.config.seed, id)),
-            Queueing::Fair(_) => net.fair.extend(repeat_with(FairLine::default).take(classes.len())),
-        }
         let queueing = net.params.queueing;
+        net.trimmers.extend(queueing.trims.map(|_| Trimmer::new(self.config.seed, id)));
+        if queueing.fair.is_some() {
+            net.fair.extend(repeat_with(FairLine::default).take(classes.len()));
+        }
+        net.shares.extend(queueing.shares.map(|_| Share::default()));
         net.lines.extend(classes.clone().map(|class| Line::with_room(queueing.room(class))));
         let accounting = net.params.accounting;
         if !accounting.is_plain {
@@ -203,7 +204,7 @@ impl<'a> Blueprint<'a> {
     fn limit_input(&self, net: &mut Switches, at: u32, link: &Link, node: Node) {
         let accounting = &net.params.accounting;
         let limits = match self.config.switch.buffer {
-            BufferConfig::Trimming(_) => InputLimits::NONE,
+            BufferConfig::Trimming(Trimming { flow_queues: None, .. }) => InputLimits::NONE,
             _ if !accounting.is_plain => return,
             _ => self.limits(link, node, (accounting.lossless != 0).then(|| self.headroom(link))),
         };
@@ -223,6 +224,7 @@ impl<'a> Blueprint<'a> {
             | BufferConfig::Trimming(_)
             | BufferConfig::FairQueued(_) => 1,
         };
+        let has_crossbar = !is_tor && crossbar(self.config).is_some();
         let per_port = net.line_of(1, 0) * inputs;
         for at in ports.clone() {
             net.egress[at].first_queue = net.queues.len() as u32;
@@ -238,7 +240,8 @@ impl<'a> Blueprint<'a> {
             input_mask: if inputs == 1 { 0 } else { u32::MAX },
             salt: mix64(self.config.seed ^ mix64(u64::from(id.0) + 1)) | 1,
             slow_path: false,
-            has_crossbar: !is_tor && crossbar(self.config).is_some(),
+            has_crossbar,
+            has_arbiter: has_crossbar || net.params.queueing.shares.is_some(),
             has_lasting_pauses: ports.clone().all(|at| net.has_lasting_pauses(at, self.window)),
         }
     }

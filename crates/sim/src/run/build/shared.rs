@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_nic::{Carrier, Frames, NicParams, TcpParams};
 use selvedge_switch::buffer::{Accounting, Buffer, Queueing, Thresholds};
 use selvedge_switch::descriptor::Attachment;
-use selvedge_switch::{Params, fair, trimming};
+use selvedge_switch::{Params, fair, shares, trimming};
 use selvedge_transport::eqds::{EqdsParams, Policy};
 use selvedge_units::{Bytes, HostId, Rate};
 use selvedge_wire::Hole;
@@ -15,7 +15,7 @@ use super::classes::Classes;
 use super::cut::Cut;
 use super::frames::beside_framing;
 use super::lookahead::Lookahead;
-use crate::config::{Arbitration, BufferConfig, PollPhases, SimConfig, TransportConfig, Trimming};
+use crate::config::{Arbitration, BufferConfig, FlowQueues, PollPhases, SimConfig, TransportConfig, Trimming};
 use crate::error::ConfigError;
 use crate::net::fabric::FabricParams;
 use crate::net::host::Host;
@@ -121,11 +121,19 @@ pub(super) fn switches(
         if has_verbs { Bytes::new(Headers::LONGEST as u64) - config.transport.verbs_headers() } else { Bytes::ZERO };
     let frame = frame_limit + more;
     let limit = |room: Option<Bytes>| room.map_or(u64::MAX, Bytes::get);
+    let fair_rules = |per_port, flows: FlowQueues| fair::Rules {
+        per_port: limit(per_port),
+        per_flow: limit(flows.per_flow.resolve(|| None)),
+        quantum: flows.quantum.resolve(|| Some(frame)).unwrap_or(frame).get(),
+        queues: u64::from(flows.queues),
+    };
+    let shares = shares::Rules::new(classes.weights(&switch.weights), frame.get());
+    let plain = Queueing { shares, ..Queueing::default() };
     let (buffer, queueing) = match &switch.buffer {
-        BufferConfig::InputQueued(_) => (Buffer::PerInput, Queueing::Plain),
+        BufferConfig::InputQueued(_) => (Buffer::PerInput, plain),
         BufferConfig::SharedBuffer(shared) => {
             let thresholds = Thresholds { egress_alpha: shared.egress_alpha, ingress_alpha: shared.ingress_alpha };
-            (Buffer::Shared(thresholds), Queueing::Plain)
+            (Buffer::Shared(thresholds), plain)
         }
         BufferConfig::Trimming(trimming) => {
             let turn = trimming.headers_per_data.resolve(|| Some(Trimming::HEADERS_PER_DATA)).unwrap_or(u32::MAX);
@@ -136,16 +144,13 @@ pub(super) fn switches(
                 turn,
                 trim_last: trimming.trim_last,
             };
-            (Buffer::PerOutput, Queueing::Trimming(rules))
+            let fair = trimming.flow_queues.map(|flows| fair_rules(None, flows));
+            (Buffer::PerOutput, Queueing { trims: Some(rules), fair, ..plain })
         }
         BufferConfig::FairQueued(fair) => {
-            let rules = fair::Rules {
-                per_port: limit(fair.per_port.resolve(|| None)),
-                per_flow: limit(fair.per_flow.resolve(|| None)),
-                quantum: fair.quantum.resolve(|| Some(frame)).unwrap_or(frame).get(),
-                queues: u64::from(fair.queues),
-            };
-            (Buffer::PerOutput, Queueing::Fair(rules))
+            let flows = FlowQueues { per_flow: fair.per_flow, queues: fair.queues, quantum: fair.quantum };
+            let rules = fair_rules(fair.per_port.resolve(|| None), flows);
+            (Buffer::PerOutput, Queueing { fair: Some(rules), ..plain })
         }
     };
     let lossless = if switch.pfc.enabled { classes.bits(&switch.pfc.classes) } else { 0 };
