@@ -24,6 +24,7 @@ pub mod eqds;
 pub mod homa;
 pub mod ndp;
 pub mod netrt;
+pub mod own;
 pub mod path;
 pub mod places;
 pub mod queue_pairs;

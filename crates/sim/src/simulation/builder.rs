@@ -87,7 +87,8 @@ impl SimulationBuilder {
         self.settings.transport = RdmaConfig { recovery: recovery.into(), ..rdma }.into();
         self
     }
-    /// Sets the congestion control of RDMA, which replaces any other transport. Default: none.
+    /// Sets the congestion control of RDMA, which replaces any other transport: one of the library, or one's own
+    /// ([`OwnCongestion`](selvedge_transport::congestion::own::OwnCongestion)). Default: none.
     pub fn congestion(mut self, congestion: impl Into<CongestionConfig>) -> Self {
         let rdma = self.settings.transport.rdma().copied().unwrap_or_default();
         self.settings.transport = RdmaConfig { congestion: congestion.into(), ..rdma }.into();

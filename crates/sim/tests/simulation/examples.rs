@@ -1,5 +1,7 @@
 //! Runs of the examples.
 
+#[path = "../../examples/own_congestion.rs"]
+mod own_congestion;
 #[path = "../../examples/own_topology.rs"]
 mod own_topology;
 #[path = "../../examples/own_transport.rs"]
@@ -20,4 +22,9 @@ fn a_graph_of_ones_own_can_be_simulated() {
 #[test]
 fn a_transport_of_ones_own_runs_in_the_simulator() {
     own_transport::main().expect("the example runs");
+}
+
+#[test]
+fn a_congestion_control_of_ones_own_runs_in_the_simulator() {
+    own_congestion::main().expect("the example runs");
 }

@@ -17,6 +17,7 @@ pub mod fixed;
 mod growing;
 pub mod hpcc;
 pub mod none;
+pub mod own;
 pub mod swift;
 pub mod timely;
 
@@ -255,4 +256,5 @@ registry! {
         /// HPCC: the window follows the utilisation that switches report (SIGCOMM'19).
         "hpcc" => Hpcc(hpcc),
     }
+    own [Own own]
 }

@@ -10,6 +10,7 @@ use selvedge_units::Duration;
 
 use super::{Endpoint, EndpointParams, EndpointSettings};
 use crate::fabric::{Fabric, SettingError};
+use crate::own::{OwnConfig, OwnParams};
 
 /// A transport of a user's own: its properties, and a way to create its state on a host.
 pub trait OwnTransport: fmt::Debug + Sync {
@@ -40,65 +41,36 @@ pub trait OwnEndpoint: Endpoint<Params = EndpointParams> + Send {}
 
 impl<E: Endpoint<Params = EndpointParams> + Send> OwnEndpoint for E {}
 
-/// Settings of a transport of a user's own. Two are equal if their transport is one and the same object.
-#[derive(Clone, Copy, Debug)]
-pub struct Config {
-    transport: &'static dyn OwnTransport,
-    fabric: Option<Fabric>,
-}
-
-/// Parameters of a transport of a user's own.
-#[derive(Clone, Copy, Debug)]
-pub struct Params {
-    transport: &'static dyn OwnTransport,
-    fabric: Fabric,
-}
+/// Settings of a transport of a user's own.
+pub type Config = OwnConfig<dyn OwnTransport>;
 
 impl Config {
-    /// Returns the settings of `transport`, which lives as long as the program; [`Box::leak`] makes such a reference.
-    pub const fn new(transport: &'static dyn OwnTransport) -> Self {
-        Self { transport, fabric: None }
-    }
-
     /// Returns the transport's name.
     pub fn name(&self) -> &'static str {
-        self.transport.name()
-    }
-}
-
-impl PartialEq for Config {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::addr_eq(self.transport, other.transport) && self.fabric == other.fabric
-    }
-}
-
-impl PartialEq for Params {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::addr_eq(self.transport, other.transport) && self.fabric == other.fabric
+        self.own().name()
     }
 }
 
 impl EndpointSettings for Config {
-    type Params = Params;
+    type Params = OwnParams<dyn OwnTransport>;
 
     fn resolve(&mut self, fabric: &Fabric) {
-        self.fabric = Some(*fabric);
+        self.set_fabric(fabric);
     }
-    fn params(&self) -> Result<Params, SettingError> {
-        let fabric = self.fabric.ok_or_else(|| SettingError::left_auto("fabric"))?;
-        Ok(Params { transport: self.transport, fabric })
+    fn params(&self) -> Result<Self::Params, SettingError> {
+        self.to_params()
     }
     fn needs_trimming(&self) -> bool {
-        self.transport.needs_trimming()
+        self.own().needs_trimming()
     }
     fn priorities(&self) -> u8 {
-        self.transport.priorities()
+        self.own().priorities()
     }
     fn chooses_paths(&self) -> bool {
-        self.transport.chooses_paths()
+        self.own().chooses_paths()
     }
     fn longest_timeout(&self) -> Duration {
-        self.fabric.map_or(Duration::ZERO, |fabric| self.transport.longest_timeout(&fabric))
+        self.fabric().map_or(Duration::ZERO, |fabric| self.own().longest_timeout(fabric))
     }
 }
 
@@ -108,8 +80,8 @@ pub struct Host(Box<dyn OwnEndpoint>);
 
 impl Host {
     /// Creates the state of a host.
-    pub fn new(params: &Params) -> Self {
-        Self(params.transport.endpoint(&params.fabric))
+    pub fn new(params: &OwnParams<dyn OwnTransport>) -> Self {
+        Self(params.own.endpoint(&params.fabric))
     }
 }
 
