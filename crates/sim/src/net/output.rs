@@ -46,6 +46,7 @@ impl<const RECORDED: bool> Partition<RECORDED> {
     }
 
     /// Lets packets pass output `at`, for which nothing waits, until more than one has to wait, or a rare case occurs.
+    /// Without it, a permutation with IRN over a fat-tree of 128 hosts takes 5 % more instructions.
     #[inline(always)]
     fn pass(&mut self, visit: &Visit<'_>, at: u32, keys: &[Key]) -> Passed {
         let port = &mut self.net.egress[at];
