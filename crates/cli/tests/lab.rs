@@ -245,6 +245,47 @@ fn a_recording_tells_where_packets_were() {
     assert!(output.status.code() == Some(2) && said(&output).contains("lab.events:1: "), "{}", said(&output));
 }
 
+/// An unmodified MPI program on each host of a fabric that loses packets: it checks what it receives, and the recording
+/// tells which of its connections lost packets and where.
+#[test]
+fn an_mpi_job_runs_over_a_fabric_that_loses_packets() {
+    for (program, version) in [("mpicc", "--version"), ("mpirun", "--version"), ("unshare", "--version")] {
+        if !Command::new(program).arg(version).output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: {program} is missing");
+            return;
+        }
+    }
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mpi");
+    let folder = Scratch::new("lab-mpi");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let (program, traces) = (path("alltoall"), path("traces"));
+    let source = example.join("alltoall.c");
+    let compiled = Command::new("mpicc").args(["-O2", "-o", &program]).arg(source).status().expect("a compiler");
+    assert!(compiled.success());
+    let (rack, job) = (example.join("rack.toml"), example.join("run.sh"));
+    let [rack, job] = [&rack, &job].map(|path| path.to_str().expect("a plain path"));
+    let name = name("m");
+    let output = run(&["lab", rack, "--name", &name, "--trace-dir", &traces, "--", job, &program, "20000", "5"]);
+    if !could_be_made(&output) {
+        return;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("alltoall of 20000 bytes, 4 ranks: "), "{text}{}", said(&output));
+    let explained = run(&["explain", &traces, "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&explained.stdout).expect("JSON");
+    let flows = report["flows"].as_array().expect("flows");
+    // Each two ranks have a connection, and each gets five times 20 kB there, with a header each.
+    let large: Vec<_> = flows.iter().filter(|flow| flow["bytes"].as_u64() >= Some(100_000)).collect();
+    assert_eq!(large.len(), 6, "{}", said(&run(&["explain", &traces])));
+    let lost_on_links = |flow: &&serde_json::Value| {
+        let places = flow["lost"].as_array().into_iter().flatten();
+        places.filter(|place| place["reason"] == "link-loss").filter_map(|place| place["data"].as_u64()).sum::<u64>()
+    };
+    let lossy = large.iter().filter(|flow| lost_on_links(flow) > 0).count();
+    assert!((1..=4).contains(&lossy), "of four connections between the leaves, 5 % of their packets: {lossy}");
+    assert_eq!(namespaces(&name), [""; 0]);
+}
+
 #[test]
 fn a_laboratory_that_was_killed_leaves_nothing_to_the_next() {
     if !is_root() {

@@ -42,5 +42,5 @@ fn what_the_real_world_cannot_do_is_refused_by_its_key() {
     refused(&["workload.verbs.pairs=all-to-all"], "workload.verbs.pairs");
     refused(&["workload.verbs.load=0.001"], "workload.verbs.messages");
     refused(&["nic.ack-class=5"], "nic.ack-class");
-    refused(&["failures=[{ link = 'left - right', at = '1ms' }]"], "failures");
+    refused(&["stop.time='1ms'"], "stop.time");
 }

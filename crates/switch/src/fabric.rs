@@ -258,6 +258,11 @@ impl<P: Packets, O: FabricObserver<P>> Fabric<P, O> {
         if port.is_host { self.serve_host(port.owner) } else { self.book(port.owner) }
     }
 
+    /// Replaces the failures and repairs of links to come; latest first, none of them before now.
+    pub fn set_changes(&mut self, changes: Vec<Change>) {
+        self.changes = changes;
+    }
+
     /// Writes one row per port, at the port's number in `rows`, for the interval between the last call and `now`.
     pub fn sample(&mut self, now: Instant, rows: &mut Vec<PortRow>) {
         self.handle_timeout(now);

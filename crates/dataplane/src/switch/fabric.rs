@@ -1,7 +1,7 @@
 //! The switches of the simulator, for real frames: an [`Engine`] around [`selvedge_switch::Fabric`].
 
 use selvedge_switch::descriptor::Slot;
-use selvedge_switch::{Fabric, FabricObserver, Parts};
+use selvedge_switch::{Change, Fabric, FabricObserver, Parts};
 use selvedge_telemetry::{DropReason, PacketKind, PortRow};
 use selvedge_units::{Duration, Instant};
 use selvedge_wire::{Pause, Pfc};
@@ -56,6 +56,15 @@ impl<O: FabricObserver<Frames>> FabricEngine<O> {
         let frames = Frames::new(parts.attachments.clone(), netrt.is_some());
         let fabric = Fabric::observed(parts, frames, observer);
         Self { fabric, class_of, names, lent: Vec::new(), refused: 0, forged: 0 }
+    }
+}
+
+impl<O: FabricObserver<Frames>> FabricEngine<O> {
+    /// Lets links fail and come back: the times of `changes`, latest first, count from `now`. They take the place of those
+    /// that were to come.
+    pub fn schedule(&mut self, now: Instant, mut changes: Vec<Change>) {
+        changes.iter_mut().for_each(|change| change.at = now + change.at.since(Instant::ZERO));
+        self.fabric.set_changes(changes);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use selvedge_dataplane::impair::{Class, classify};
 use selvedge_dataplane::switch::{Arrival, Engine, FabricEngine, Leaving};
-use selvedge_switch::Parts;
+use selvedge_switch::{Change, Parts};
 use selvedge_telemetry::PortRow;
 use selvedge_units::{HostId, Instant};
 use selvedge_wire::{Ethernet, Pfc};
@@ -13,6 +13,8 @@ pub(super) struct Between {
     pub(super) fabric: FabricEngine,
     /// Hosts at the ports.
     hosts: [usize; 2],
+    /// Failures and repairs of links, latest first, until the first data packet: their times count from it.
+    changes: Vec<Change>,
     /// Packets that hosts have sent.
     pub(super) sent: Packets,
     /// Packets that hosts were given.
@@ -27,8 +29,9 @@ pub(super) struct Packets {
 }
 
 impl Between {
-    pub(super) fn new(parts: Parts, hosts: [HostId; 2]) -> Self {
+    pub(super) fn new(mut parts: Parts, hosts: [HostId; 2]) -> Self {
         Self {
+            changes: std::mem::take(&mut parts.changes),
             fabric: FabricEngine::new(parts, Vec::new()),
             hosts: hosts.map(HostId::index),
             sent: Packets::default(),
@@ -53,6 +56,9 @@ impl Packets {
 impl Engine for Between {
     fn handle_packet(&mut self, now: Instant, arrival: Arrival<'_>) {
         if self.sent.count(arrival.frame) {
+            if self.sent.data > 0 && !self.changes.is_empty() {
+                self.fabric.schedule(now, std::mem::take(&mut self.changes));
+            }
             let [from, to] = [arrival.from, arrival.to].map(|port| self.hosts[port]);
             self.fabric.handle_packet(now, Arrival { from, to, ..arrival });
         }

@@ -83,8 +83,6 @@ fn refuse_others(config: &SimConfig) -> Result<(), ConfigError> {
         return Err(only_verbs());
     }
     for (key, is_wanted) in [
-        // Their times count from the beginning of the traffic, which starts when both processes are ready.
-        ("failures", !config.failures.is_empty()),
         ("stop.time", config.stop.time.is_some()),
         ("beside", config.beside.is_some()),
         ("transport.eqds", config.transport.tunnels().is_some()),
