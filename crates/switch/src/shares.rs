@@ -1,10 +1,11 @@
 //! Classes that share an output by weight: deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) among classes.
 //!
 //! Design notes.
-//! 1. *Place.* Classes with a weight stand together where the highest of them stands among the others, which are strict:
-//!    those above go first, those below last.
-//! 2. *Turns.* In its turn a class may send as many full frames as its weight; what is left and does not suffice for its
-//!    next packet is saved for its next turn. A class that has nothing to send in its turn, or is paused, saves nothing.
+//! 1. *Place.* Classes with a weight stand together where the highest of them stands among the others, which are
+//!    strict: those above go first, those below last.
+//! 2. *Turns.* In its turn a class may send as many full frames as its weight; what is left and does not suffice for
+//!    its next packet is saved for its next turn. A class that has nothing to send in its turn, or is paused, saves
+//!    nothing.
 //! 3. *Cost.* Where all classes are strict nothing is asked: switches whose classes share outputs have an
 //!    [arbiter](crate::switch::SwitchFacts::has_arbiter), and their events are handled in order of time.
 

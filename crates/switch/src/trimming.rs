@@ -125,8 +125,8 @@ impl Switches {
         self.trim(env, switch, at, out, packet, rules);
     }
 
-    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, in place of others that are
-    /// trimmed where there is no room for it, or trims it.
+    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, in place of others that
+    /// are trimmed where there is no room for it, or trims it.
     #[expect(clippy::too_many_arguments, reason = "a packet's way, and both rules")]
     pub(crate) fn wait_or_trim<E: Environment>(
         &mut self,

@@ -60,8 +60,8 @@ impl<O: FabricObserver<Frames>> FabricEngine<O> {
 }
 
 impl<O: FabricObserver<Frames>> FabricEngine<O> {
-    /// Lets links fail and come back: the times of `changes`, latest first, count from `now`. They take the place of those
-    /// that were to come.
+    /// Lets links fail and come back: the times of `changes`, latest first, count from `now`. They take the place of
+    /// those that were to come.
     pub fn schedule(&mut self, now: Instant, mut changes: Vec<Change>) {
         changes.iter_mut().for_each(|change| change.at = now + change.at.since(Instant::ZERO));
         self.fabric.set_changes(changes);

@@ -2,8 +2,8 @@
 //!
 //! The packets that one output sends affect another output only through the buffers of inputs: they free space there,
 //! and end pauses. Where no input can fill up with all that may arrive, events need not be handled in the order of
-//! time: each [output](super::output) has its whole visit at once. Results are byte-identical. Without it, a permutation
-//! over a fat-tree of 128 hosts takes 12 % more instructions with PFC, and 14 % more with IRN.
+//! time: each [output](super::output) has its whole visit at once. Results are byte-identical. Without it, a
+//! permutation over a fat-tree of 128 hosts takes 12 % more instructions with PFC, and 14 % more with IRN.
 
 use selvedge_switch::descriptor::Descriptor;
 use selvedge_switch::forward::UNKNOWN;

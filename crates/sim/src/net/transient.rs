@@ -2,8 +2,8 @@
 //!
 //! Most arrivals at such an output leave in the same visit, so they take no place in the store. During the visit,
 //! waiting packets are only listed, behind those that waited before it; the packets that are left at its end are added
-//! to the queues. The time of a visit does not depend on the length of the queues. Without it, a permutation over EQDS on
-//! a fat-tree of 128 hosts takes 45 % more instructions.
+//! to the queues. The time of a visit does not depend on the length of the queues. Without it, a permutation over EQDS
+//! on a fat-tree of 128 hosts takes 45 % more instructions.
 
 use std::mem::MaybeUninit;
 

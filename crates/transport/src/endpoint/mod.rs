@@ -1,4 +1,4 @@
-//! Transports of messages as one host sees them: the contract between a transport and its NIC.
+//! Transports as one host sees them: the contract between a transport and its NIC.
 //!
 //! ```text
 //!     packet for it ──> handle_packet ───────┐                ┌─> Port: control packets, turns at the link, deadlines
@@ -8,8 +8,8 @@
 //!
 //! An endpoint is everything of a transport on one host. Its flows are named by small numbers of its own, its
 //! *entries*: the NIC lets entries take turns at the link, and keeps their deadlines. A transport of messages is a
-//! folder with its settings (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]), and one line in the registry at the end of this file. A transport of one's own needs neither: see
-//! [`own`].
+//! folder with its settings (`Config`, an [`EndpointSettings`]) and its state on one host (`Host`, an [`Endpoint`]),
+//! and one line in the registry at the end of this file. A transport of one's own needs neither: see [`own`].
 
 mod answers;
 mod deadlines;
@@ -97,12 +97,12 @@ pub const HOST: u32 = (1 << 27) - 1;
 pub struct Context<'a, 'p, P: ?Sized = EndpointParams> {
     /// The time and the probe.
     pub cx: &'a mut Cx<'p>,
-    /// Settings of the endpoint, every "auto" resolved; shared by all hosts. Where a flow is opened, those for its path,
-    /// which differ from the host's where "auto" depends on the path.
+    /// Settings of the endpoint, every "auto" resolved; shared by all hosts. Where a flow is opened, those for its
+    /// path, which differ from the host's where "auto" depends on the path.
     pub params: &'a P,
     /// Lengths and classes of packets.
     pub frames: &'a Frames,
-    /// What the endpoints of the NIC share.
+    /// The part of the NIC that its endpoints share.
     pub port: &'a mut Port,
     /// Number that entry 0 of the endpoint has as a slot of the NIC.
     pub first: u32,

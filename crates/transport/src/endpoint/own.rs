@@ -35,8 +35,8 @@ pub trait OwnTransport: fmt::Debug + Sync {
     }
 }
 
-/// State of a transport of a user's own on one host. Its settings are its own: [`Context::params`](super::Context::params)
-/// holds nothing that it needs.
+/// State of a transport of a user's own on one host. Its settings are its own:
+/// [`Context::params`](super::Context::params) holds nothing that it needs.
 pub trait OwnEndpoint: Endpoint<Params = EndpointParams> + Send {}
 
 impl<E: Endpoint<Params = EndpointParams> + Send> OwnEndpoint for E {}

@@ -1,4 +1,4 @@
-//! A NIC's port: what the endpoints of one host share.
+//! A NIC's port: the part that the endpoints of one host share.
 
 use alloc::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use selvedge_units::{HostId, Instant, QpNumber};
 use super::{Answers, Context, Deadlines, NicStats};
 use crate::table::Table;
 
-/// What the endpoints of a NIC share: the queue of control packets, the ring of turns at the link, the deadlines, and
-/// the counters. Turns and deadlines name their owners by slots, which are numbers of the NIC's: the number of an
-/// endpoint's first entry plus the entry.
+/// The part of a NIC that its endpoints share: the queue of control packets, the ring of turns at the link, the
+/// deadlines, and the counters. Turns and deadlines name their owners by slots, which are numbers of the NIC's: the
+/// number of an endpoint's first entry plus the entry.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Port {

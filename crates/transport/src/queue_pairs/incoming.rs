@@ -42,8 +42,8 @@ pub struct Incoming<'a> {
 
 impl Incoming<'_> {
     /// Takes a data packet that arrives at `at`: the `nth` packet of its train behind `first`. The effect is that of
-    /// [`Endpoint::handle_packet`](crate::endpoint::Endpoint::handle_packet). Returns false, without effect, unless the packet is the expected one, requires no answer
-    /// and completes nothing.
+    /// [`Endpoint::handle_packet`](crate::endpoint::Endpoint::handle_packet). Returns false, without effect, unless the
+    /// packet is the expected one, requires no answer and completes nothing.
     #[inline(always)]
     pub fn take(&mut self, at: Instant, first: &Packet, nth: u32) -> bool {
         let Repr::Data(data) = &first.repr else { return false };
