@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use selvedge_document::Document;
 use selvedge_sim::config::{
-    Looks, MOST_CLASSES, NicConfig, PathTransports, SimConfig, Stop, SwitchConfig, TransportConfig,
+    Looks, MOST_CLASSES, NicConfig, PathTransports, RdmaConfig, SimConfig, Stop, SwitchConfig, TransportConfig,
 };
 use selvedge_sim::fault::{LinkFailure, LossConfig, LossPlan, link_events};
 use selvedge_sim::workload::{Measure, WorkloadConfig};
 use selvedge_sim::{Network, fabric_parts, port_infos};
 use selvedge_switch::Parts;
+use selvedge_transport::{Fabric, Scheme};
 use selvedge_units::Bytes;
 
 use super::builder::Builder;
@@ -57,7 +58,10 @@ impl Rack {
     /// # Errors
     /// Returns the first part that cannot be built.
     pub fn fabric(&self, frame: Bytes, priorities: &[u8]) -> Result<(Parts, Vec<String>), ScenarioError> {
-        let transport = TransportConfig::default();
+        // Hosts send by programs of their own; any transport that knows its network will do.
+        let mut transport = RdmaConfig::default();
+        transport.recovery.resolve(&Fabric::IRN_PAPER);
+        let transport = TransportConfig::from(transport);
         let mut all: BTreeSet<u8> = self.switch.priorities(&self.nic, &transport, None, &[]).into_iter().collect();
         all.extend(priorities);
         if all.len() > MOST_CLASSES {
