@@ -4,7 +4,6 @@
 //! Called only where switches write telemetry, so that other simulations pay nothing.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::Context;
 use selvedge_units::{HostId, Instant, QpNumber};
 use selvedge_wire::{Packet, PathRecord, Repr};
 
@@ -37,8 +36,8 @@ impl Nic {
             }
             Repr::Ack(_) | Repr::HoleNack(_) => {
                 let FlowParams::Rdma(own) = &params.flows else { return };
-                let (cx, frames, port) = (&mut Cx::at(now), &params.frames, &mut self.port);
-                let context = &mut Context { cx, params: own, frames, port, first: 0 };
+                let mut cx = Cx::at(now);
+                let context = &mut self.port.lend(&mut cx, &params.frames, own, 0);
                 self.queue_pairs.handle_telemetry(context, packet.slot, packet.qp, path);
             }
             Repr::Cnp

@@ -356,8 +356,8 @@ impl Nic {
         data: &Data,
     ) -> Handled {
         let (Some(own), now) = (&params.eqds, cx.now) else { return Handled::Unknown };
-        let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
-        let handled = self.tunnels.handle_data(&mut Context { cx, params: own, frames, port, first }, packet, data);
+        let context = &mut self.port.lend(cx, &params.frames, own, TUNNELS.slot(0));
+        let handled = self.tunnels.handle_data(context, packet, data);
         // No deadline is needed for a pull that is due already.
         if self.tunnels.pacer.as_ref().is_some_and(|pacer| pacer.poll_timeout() <= now) {
             self.pull(now, params);
@@ -375,8 +375,7 @@ impl Nic {
         control: &Control,
     ) -> Handled {
         let Some(own) = &params.eqds else { return Handled::Unknown };
-        let (frames, port, first) = (&params.frames, &mut self.port, TUNNELS.slot(0));
-        let context = &mut Context { cx, params: own, frames, port, first };
+        let context = &mut self.port.lend(cx, &params.frames, own, TUNNELS.slot(0));
         if !TUNNELS.has(packet.slot) {
             self.tunnels.note_control(context);
             return self.on_carrier_control(cx, params, packet, control);

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Context, NicStats};
+use selvedge_transport::endpoint::NicStats;
 use selvedge_transport::eqds::eqif::{EqifParams, Offer, Offered, Pressure, RdmaEqifParams};
 use selvedge_units::{Bytes, Duration, Instant, QpNumber};
 use selvedge_wire::{Ecn, Packet, Repr};
@@ -269,8 +269,7 @@ impl Nic {
             Signal::CnpOfVerbs(qp) => self.slow_down(cx, qp),
             Signal::Cnp(slot, qp) => {
                 if let FlowParams::Rdma(own) = &params.flows {
-                    let (frames, port) = (&params.frames, &mut self.port);
-                    self.queue_pairs.handle_cnp(&mut Context { cx, params: own, frames, port, first: 0 }, slot, qp);
+                    self.queue_pairs.handle_cnp(&mut self.port.lend(cx, &params.frames, own, 0), slot, qp);
                 }
             }
         }

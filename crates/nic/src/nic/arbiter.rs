@@ -9,7 +9,7 @@
 //!    before the next data packet; they are short, and the other side waits for them.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Context, Endpoint};
+use selvedge_transport::endpoint::Endpoint;
 use selvedge_transport::queue_pairs::Train;
 use selvedge_units::Instant;
 use selvedge_wire::Packet;
@@ -107,13 +107,12 @@ impl Nic {
     #[inline(always)]
     pub(crate) fn send_data(&mut self, cx: &mut Cx<'_>, params: &NicParams, slot: u32, packet: &mut Packet) -> bool {
         self.port.ready.pop_front();
-        let (frames, port) = (&params.frames, &mut self.port);
         let sent = match (&params.flows, &params.eqds) {
             (FlowParams::Rdma(own), _) if QUEUE_PAIRS.has(slot) => {
-                self.queue_pairs.poll_transmit(&mut Context { cx, params: own, frames, port, first: 0 }, slot, packet)
+                self.queue_pairs.poll_transmit(&mut self.port.lend(cx, &params.frames, own, 0), slot, packet)
             }
             (_, Some(own)) if TUNNELS.has(slot) => {
-                let context = &mut Context { cx, params: own, frames, port, first: TUNNELS.slot(0) };
+                let context = &mut self.port.lend(cx, &params.frames, own, TUNNELS.slot(0));
                 self.tunnels.transmit(context, TUNNELS.place(slot), packet)
             }
             _ => return self.send_another(cx, params, slot, packet),
@@ -164,16 +163,16 @@ impl Nic {
         if params.qp_burst != 1 || !params.mac_poll.is_zero() {
             return None;
         }
-        let (cx, frames, port) = (&mut Cx::at(Instant::ZERO), &params.frames, &mut self.port);
-        self.queue_pairs.train(&Context { cx, params: own, frames, port, first: 0 }, slot, paused)
+        let mut cx = Cx::at(Instant::ZERO);
+        self.queue_pairs.train(&self.port.lend(&mut cx, &params.frames, own, 0), slot, paused)
     }
 
     /// Notes that `packets` packets of a [`train`](Nic::train) have left, the last before `now`.
     #[inline]
     pub fn end_train(&mut self, params: &NicParams, now: Instant, packets: u64) {
         let (Some(slot), FlowParams::Rdma(own)) = (self.port.ready.pop_front(), &params.flows) else { return };
-        let (cx, frames, port) = (&mut Cx::at(now), &params.frames, &mut self.port);
-        self.queue_pairs.end_train(&mut Context { cx, params: own, frames, port, first: 0 }, slot, packets);
+        let mut cx = Cx::at(now);
+        self.queue_pairs.end_train(&mut self.port.lend(&mut cx, &params.frames, own, 0), slot, packets);
     }
 
     /// Moves a queue pair that has sent a packet and is at the back of the ring to the front again, until it has sent

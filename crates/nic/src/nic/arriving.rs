@@ -1,7 +1,7 @@
 //! Handling of arriving packets.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Context, Endpoint, Handled};
+use selvedge_transport::endpoint::{Endpoint, Handled};
 use selvedge_transport::queue_pairs::{Incoming, Report};
 use selvedge_wire::{Ack, Data, Packet, Repr};
 
@@ -28,8 +28,7 @@ impl Nic {
         let Some(slot) = self.receiver_of(packet) else { return Handled::Unknown };
         match &params.flows {
             FlowParams::Rdma(own) if QUEUE_PAIRS.has(slot) => {
-                let mut cx = Context { cx, params: own, frames: &params.frames, port: &mut self.port, first: 0 };
-                self.queue_pairs.handle_data(&mut cx, packet, data, slot)
+                self.queue_pairs.handle_data(&mut self.port.lend(cx, &params.frames, own, 0), packet, data, slot)
             }
             _ => self.deliver(cx, params, packet, slot),
         }
@@ -39,8 +38,7 @@ impl Nic {
     fn handle_ack(&mut self, cx: &mut Cx<'_>, params: &NicParams, packet: &Packet, ack: &Ack) -> Handled {
         match &params.flows {
             FlowParams::Rdma(own) if QUEUE_PAIRS.has(packet.slot) => {
-                let mut cx = Context { cx, params: own, frames: &params.frames, port: &mut self.port, first: 0 };
-                self.queue_pairs.handle_ack(&mut cx, packet, ack, packet.slot)
+                self.queue_pairs.handle_ack(&mut self.port.lend(cx, &params.frames, own, 0), packet, ack, packet.slot)
             }
             _ => self.deliver(cx, params, packet, packet.slot),
         }
@@ -84,8 +82,7 @@ impl Nic {
     /// Handles a report about a queue pair, as made by the receiving NIC.
     pub fn handle_report(&mut self, cx: &mut Cx<'_>, params: &NicParams, report: &Report) {
         if let FlowParams::Rdma(own) = &params.flows {
-            let context = &mut Context { cx, params: own, frames: &params.frames, port: &mut self.port, first: 0 };
-            self.queue_pairs.handle_report(context, report, report.slot);
+            self.queue_pairs.handle_report(&mut self.port.lend(cx, &params.frames, own, 0), report, report.slot);
         }
         self.hand_over(cx, params);
     }

@@ -1,7 +1,7 @@
 //! Deadlines of flows, tunnels and the NIC's own parts.
 
 use selvedge_transport::Cx;
-use selvedge_transport::endpoint::{Context, Endpoint};
+use selvedge_transport::endpoint::Endpoint;
 use selvedge_units::Instant;
 
 use super::{FlowParams, Nic, NicParams, call};

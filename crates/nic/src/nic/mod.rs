@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use selvedge_prefetch::PrefetchRange;
 use selvedge_telemetry::Reordering;
 use selvedge_transport::endpoint::{
-    AnyEndpoint, Context, Endpoint, EndpointParams, Frames, Message, NicStats, Port, Received, Standing,
+    AnyEndpoint, Endpoint, EndpointParams, Frames, Message, NicStats, Port, Received, Standing,
 };
 use selvedge_transport::eqds::EqdsParams;
 use selvedge_transport::eqds::eqif::EqifParams;
@@ -144,8 +144,8 @@ macro_rules! call {
         let (slot, NicParams { frames, flows, eqds, beside, .. }) = ($slot, $params);
         macro_rules! with {
             ($place:expr, $range:expr, $own:expr) => {{
-                let ($endpoint, $entry, first, port) = ($place, $range.place(slot), $range.slot(0), &mut $nic.port);
-                let $context = &mut Context { cx: $cx, params: $own, frames, port, first };
+                let ($endpoint, $entry) = ($place, $range.place(slot));
+                let $context = &mut $nic.port.lend($cx, frames, $own, $range.slot(0));
                 Some($call)
             }};
         }
@@ -238,13 +238,14 @@ impl Nic {
         message: &Message,
     ) -> (QpNumber, u32) {
         let (qp, range) = (self.next_qp, params.slots_of(carrier));
-        let opened = call!(self, &mut Cx::at(cx.now), params, range.slot(0), |endpoint, cx, _entry| {
+        let cx = &mut Cx::at(cx.now);
+        let opened = call!(self, cx, params, range.slot(0), |endpoint, cx, _entry| {
             (endpoint.open_sender(cx, qp, message), numbers(endpoint, cx.params))
         });
         let (entry, numbers) = opened.expect("flows have a transport");
         self.next_qp = QpNumber(qp.0.wrapping_add(numbers));
         self.join_tunnels();
-        self.hand_over(&mut Cx::at(cx.now), params);
+        self.hand_over(cx, params);
         (qp, range.slot(entry))
     }
 
@@ -265,7 +266,8 @@ impl Nic {
         context: u32,
     ) {
         let range = params.slots_of(carrier);
-        let opened = call!(self, &mut Cx::at(Instant::ZERO), params, range.slot(0), |endpoint, cx, _entry| {
+        let cx = &mut Cx::at(Instant::ZERO);
+        let opened = call!(self, cx, params, range.slot(0), |endpoint, cx, _entry| {
             (endpoint.open_receiver(cx, src, qp, size, context), numbers(endpoint, cx.params))
         });
         let (entry, numbers) = opened.expect("flows have a transport");

@@ -4,7 +4,8 @@ use alloc::collections::VecDeque;
 
 use selvedge_units::{HostId, Instant, QpNumber};
 
-use super::{Answers, Context, Deadlines, NicStats};
+use super::{Answers, Context, Deadlines, Frames, NicStats};
+use crate::role::Cx;
 use crate::table::Table;
 
 /// The part of a NIC that its endpoints share: the queue of control packets, the ring of turns at the link, the
@@ -38,6 +39,18 @@ impl Port {
             host,
             stats: NicStats::default(),
         }
+    }
+
+    /// Lends an endpoint what it needs for one call. `first` is the slot of its entry 0.
+    #[inline(always)]
+    pub fn lend<'a, 'p, P: ?Sized>(
+        &'a mut self,
+        cx: &'a mut Cx<'p>,
+        frames: &'a Frames,
+        params: &'a P,
+        first: u32,
+    ) -> Context<'a, 'p, P> {
+        Context { cx, params, frames, port: self, first }
     }
 }
 
