@@ -12,7 +12,7 @@ use selvedge_telemetry::DropReason;
 
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note};
-use crate::switches::Switches;
+use crate::switches::{Switches, Way};
 use crate::{fair, shares, trimming};
 
 /// Limits of a switch's buffer.
@@ -134,22 +134,14 @@ impl Accounting {
 }
 
 impl Switches {
-    /// Admits `frame` bytes to the buffer, or returns the reason for a drop. Pauses the peer of port `at` where the
+    /// Admits `frame` bytes to the buffer, or returns the reason for a drop. Pauses the peer of its input where the
     /// class is lossless and the input is filling up.
     #[inline(always)]
-    pub fn admit<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        frame: u64,
-        class: u8,
-    ) -> Result<(), DropReason> {
-        let port = &mut self.ingress[at];
+    pub fn admit<E: Environment>(&mut self, env: &mut E, way: Way, frame: u64, class: u8) -> Result<(), DropReason> {
+        let port = &mut self.ingress[way.at];
         let buffered = port.buffered + frame;
         if buffered > port.slow_above {
-            return self.admit_slow(env, switch, at, out, frame, class);
+            return self.admit_slow(env, way, frame, class);
         }
         port.buffered = buffered;
         Ok(())
@@ -158,18 +150,11 @@ impl Switches {
     /// Admits a frame like [`Switches::admit`], but where the plain case has to pause or to refuse, and in all other
     /// cases.
     #[inline(never)]
-    fn admit_slow<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        frame: u64,
-        class: u8,
-    ) -> Result<(), DropReason> {
+    fn admit_slow<E: Environment>(&mut self, env: &mut E, way: Way, frame: u64, class: u8) -> Result<(), DropReason> {
         if !self.params.accounting.is_plain {
-            return self.admit_by_class(env, switch, at, out, frame, class);
+            return self.admit_by_class(env, way, frame, class);
         }
+        let Way { at, out, .. } = way;
         let port = &mut self.ingress[at];
         let limits = self.extras[at].limits;
         let buffered = port.buffered + frame;
@@ -214,12 +199,11 @@ impl Switches {
     fn admit_by_class<E: Environment>(
         &mut self,
         env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
+        way: Way,
         frame: u64,
         class: u8,
     ) -> Result<(), DropReason> {
+        let Way { switch, at, out } = way;
         let index = self.account_of(at, class);
         let is_lossless = self.params.accounting.is_lossless(class);
         let in_headroom = match self.params.buffer {
@@ -311,24 +295,16 @@ impl Switches {
         }
     }
 
-    /// Handles a packet that came through port `at` and finds no buffer space to wait for port `out`.
+    /// Handles a packet that finds no buffer space to wait for its output.
     #[cold]
     #[inline(never)]
-    pub fn refuse<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        reason: DropReason,
-    ) {
+    pub fn refuse<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, reason: DropReason) {
         let Queueing { trims, .. } = self.params.queueing;
         match (trims, self.params.queueing.fair_for(packet.class).copied()) {
-            (None, None) => self.drop_packet(env, at, packet.slot, reason),
-            (Some(trims), None) => self.trim_one(env, switch, at, out, packet, &trims),
-            (None, Some(fair)) => self.wait_fairly(env, switch, at, out, packet, &fair),
-            (Some(trims), Some(fair)) => self.wait_or_trim(env, switch, at, out, packet, &trims, &fair),
+            (None, None) => self.drop_packet(env, way.at, packet.slot, reason),
+            (Some(trims), None) => self.trim_one(env, way, packet, &trims),
+            (None, Some(fair)) => self.wait_fairly(env, way, packet, &fair),
+            (Some(trims), Some(fair)) => self.wait_or_trim(env, way, packet, &trims, &fair),
         }
     }
 

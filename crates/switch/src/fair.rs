@@ -21,7 +21,7 @@ use selvedge_units::mix64;
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note};
 use crate::queue::{NONE, Store};
-use crate::switches::Switches;
+use crate::switches::{Switches, Way};
 
 /// Parameters of fair queueing that hold at all ports, in bytes.
 #[derive(Clone, Copy)]
@@ -170,21 +170,12 @@ impl FairLine {
 }
 
 impl Switches {
-    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, whose next packet is
-    /// known, or drops it where its flow has reached its limit.
-    pub fn wait_fairly<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
-        if self.has_fair_room(env, out, packet, rules) {
-            self.join_flow(env, switch, at, out, packet, rules);
+    /// Lets a packet wait with those of its flow for its output, whose next packet is known, or drops it where its flow has reached its limit.
+    pub fn wait_fairly<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
+        if self.has_fair_room(env, way.out, packet, rules) {
+            self.join_flow(env, way, packet, rules);
         } else {
-            self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
+            self.drop_packet(env, way.at, packet.slot, DropReason::BufferFull);
         }
     }
 
@@ -195,17 +186,9 @@ impl Switches {
         waiting + frame <= rules.per_flow && self.lines[line].has_room_for(frame)
     }
 
-    /// Adds a packet that came through port `at` to those of its flow for port `out`, whose next packet is known. If
-    /// the output holds too much then, the first packets of its longest queue are dropped.
-    pub fn join_flow<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
+    /// Adds a packet to those of its flow that wait for its output, whose next packet is known. If the output holds too much then, the first packets of its longest queue are dropped.
+    pub fn join_flow<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
+        let Way { switch, at, out } = way;
         let line = self.line_of(out, packet.class);
         let queue = rules.queue_of(env.flow_hash(packet.slot));
         let fair = &mut self.fair[line];

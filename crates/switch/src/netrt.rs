@@ -24,7 +24,7 @@ use crate::busy_ports::NEVER;
 use crate::descriptor::Descriptor;
 use crate::environment::{Environment, NetRtPacket};
 use crate::port::Egress;
-use crate::switches::Switches;
+use crate::switches::{Switches, Way};
 
 /// Both engines of one ToR. The source ToR's copies belong to the environment.
 pub struct Tor {
@@ -254,7 +254,8 @@ impl Switches {
         if port.busy_until <= self.now && port.is_clear() {
             return Some(Admission::Through);
         }
-        let Err(reason) = self.find_room(env, switch, at, out, packet) else { return Some(Admission::Line) };
+        let way = Way { switch, at, out };
+        let Err(reason) = self.find_room(env, way, packet) else { return Some(Admission::Line) };
         if let Some(rules) = self.params.queueing.fair_for(packet.class)
             && !self.lines[self.line_of(out, packet.class)].is_empty()
             && self.has_fair_room(env, out, packet, rules)
@@ -263,7 +264,7 @@ impl Switches {
         }
         match self.params.queueing.trims {
             // Waiting packets have passed the order check, so the newest packet is cut.
-            Some(rules) => self.trim(env, switch, at, out, packet, &rules),
+            Some(rules) => self.trim(env, way, packet, &rules),
             None => self.drop_packet(env, at, packet.slot, reason),
         }
         None
@@ -282,7 +283,7 @@ impl Switches {
         let out = facts.first_port + u32::from(packet.exit);
         match (admission, self.params.queueing.fair_for(packet.class)) {
             (Admission::Through, _) => self.transmit(env, out, packet),
-            (Admission::FlowQueue, Some(&rules)) => self.join_flow(env, switch, at, out, packet, &rules),
+            (Admission::FlowQueue, Some(&rules)) => self.join_flow(env, Way { switch, at, out }, packet, &rules),
             (Admission::FlowQueue | Admission::Line, _) => self.wait(env, &facts, at, out, packet),
         }
     }

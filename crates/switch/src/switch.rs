@@ -13,7 +13,7 @@ use crate::environment::{Environment, Note};
 use crate::forward::{NextHops, UNKNOWN};
 use crate::netrt::TIMER;
 use crate::port::Egress;
-use crate::switches::Switches;
+use crate::switches::{Switches, Way};
 
 /// Switch. Its ports, lines and queues are in its partition's tables.
 pub struct Switch {
@@ -244,7 +244,7 @@ impl Switches {
             && !self.lines[self.line_of(out, packet.class)].is_empty()
         {
             self.release(env, switch, at, u64::from(packet.frame), packet.class);
-            self.join_flow(env, switch, at, out, packet, &rules);
+            self.join_flow(env, Way { switch, at, out }, packet, &rules);
         } else {
             self.wait(env, &facts, at, out, packet);
         }
@@ -271,28 +271,21 @@ impl Switches {
         if self.egress[out].paused == Egress::DOWN {
             return self.drop_packet(env, at, packet.slot, DropReason::LinkDown);
         }
-        if let Err(reason) = self.find_room(env, facts.switch, at, out, packet) {
-            return self.refuse(env, facts.switch, at, out, packet, reason);
+        let way = Way { switch: facts.switch, at, out };
+        if let Err(reason) = self.find_room(env, way, packet) {
+            return self.refuse(env, way, packet, reason);
         }
         self.wait(env, facts, at, out, packet);
     }
 
-    /// Admits a packet that came through port `at` and will wait for port `out` to the buffer, or returns the reason
-    /// for a drop.
+    /// Admits a packet that will wait for its output to the buffer, or returns the reason for a drop.
     #[inline(always)]
-    pub fn find_room<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-    ) -> Result<(), DropReason> {
+    pub fn find_room<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor) -> Result<(), DropReason> {
         let frame = u64::from(packet.frame);
-        if !self.lines[self.line_of(out, packet.class)].has_room_for(frame) {
+        if !self.lines[self.line_of(way.out, packet.class)].has_room_for(frame) {
             return Err(DropReason::BufferFull);
         }
-        self.admit(env, switch, at, out, frame, packet.class)
+        self.admit(env, way, frame, packet.class)
     }
 
     /// Adds a packet that came through port `at`, and has been admitted, to the queue for port `out`.
@@ -323,10 +316,10 @@ impl Switches {
         }
     }
 
-    /// Adds an admitted packet to the queue for port `out` of the switch numbered `switch`, like [`Switches::wait`].
-    pub fn wait_there<E: Environment>(&mut self, env: &mut E, switch: u32, at: u32, out: u32, packet: &Descriptor) {
-        let facts = self.switches[switch].facts;
-        self.wait(env, &facts, at, out, packet);
+    /// Adds an admitted packet to the queue for its output, like [`Switches::wait`].
+    pub fn wait_there<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor) {
+        let facts = self.switches[way.switch].facts;
+        self.wait(env, &facts, way.at, way.out, packet);
     }
 
     /// Handles that port `at`, for which something waited, is free.

@@ -46,6 +46,17 @@ pub struct Params {
     pub netrt_class: u8,
 }
 
+/// A packet's way through a switch. Ports are numbered among those of all switches.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// The switch.
+    pub switch: u32,
+    /// Port through which the packet came.
+    pub at: u32,
+    /// Port through which it leaves.
+    pub out: u32,
+}
+
 /// Switches, with all their ports. Ports of hosts are among them as ends of links: [`Egress::is_host`].
 ///
 /// Switches, ports, lines and queues are numbered; whoever builds them assigns the numbers. The tables are open to

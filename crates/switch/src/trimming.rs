@@ -24,7 +24,7 @@ use crate::descriptor::Descriptor;
 use crate::environment::{Environment, Note, Trimmed};
 use crate::fair;
 use crate::port::Egress;
-use crate::switches::Switches;
+use crate::switches::{Switches, Way};
 
 /// Parameters of trimming that hold at all ports.
 #[derive(Clone, Copy)]
@@ -94,20 +94,12 @@ impl Trimmer {
 }
 
 impl Switches {
-    /// Handles a packet that came through port `at` and finds its queue for port `out` full: trims the last waiting
-    /// packet to make space for it, or trims it.
-    pub(crate) fn trim_one<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
+    /// Handles a packet that finds its queue full: trims the last waiting packet to make space for it, or trims it.
+    pub(crate) fn trim_one<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
         if packet.class == rules.class {
-            return self.trim(env, switch, at, out, packet, rules);
+            return self.trim(env, way, packet, rules);
         }
+        let Way { switch, out, .. } = way;
         let line = self.line_of(out, packet.class);
         let line = &mut self.lines[line];
         if rules.trim_last.hits(self.trimmers[out].coin.next_u64()) && !line.is_empty() {
@@ -117,36 +109,34 @@ impl Switches {
                 self.egress[out].waiting &= !(1 << packet.class);
             }
             self.trim_out(env, switch, out, &last, rules);
-            if self.find_room(env, switch, at, out, packet).is_ok() {
-                return self.wait_there(env, switch, at, out, packet);
+            if self.find_room(env, way, packet).is_ok() {
+                return self.wait_there(env, way, packet);
             }
             // The last packet was shorter than this one, or this one is longer than the queue.
         }
-        self.trim(env, switch, at, out, packet, rules);
+        self.trim(env, way, packet, rules);
     }
 
-    /// Lets a packet that came through port `at` wait with those of its flow for port `out`, in place of others that
-    /// are trimmed where there is no room for it, or trims it.
-    #[expect(clippy::too_many_arguments, reason = "a packet's way, and both rules")]
+    /// Lets a packet wait with those of its flow, in place of others that are trimmed where there is no room for it, or
+    /// trims it.
     pub(crate) fn wait_or_trim<E: Environment>(
         &mut self,
         env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
+        way: Way,
         packet: &Descriptor,
         rules: &Rules,
         fair: &fair::Rules,
     ) {
+        let Way { switch, out, .. } = way;
         let line = self.line_of(out, packet.class);
         let (own, frame) = (fair.queue_of(env.flow_hash(packet.slot)), u64::from(packet.frame));
         let mut may_replace = true;
         loop {
-            if self.find_room(env, switch, at, out, packet).is_ok() {
-                return self.wait_there(env, switch, at, out, packet);
+            if self.find_room(env, way, packet).is_ok() {
+                return self.wait_there(env, way, packet);
             }
             if !self.lines[line].is_empty() && self.has_fair_room(env, out, packet, fair) {
-                return self.join_flow(env, switch, at, out, packet, fair);
+                return self.join_flow(env, way, packet, fair);
             }
             let waiting = &mut self.fair[line];
             let with_packet = waiting.bytes_of(own) + frame;
@@ -160,7 +150,7 @@ impl Switches {
                 }
                 _ => None,
             };
-            let Some(cut) = cut else { return self.trim(env, switch, at, out, packet, rules) };
+            let Some(cut) = cut else { return self.trim(env, way, packet, rules) };
             self.lines[line].remove(u64::from(cut.frame));
             self.trim_out(env, switch, out, &cut, rules);
         }
@@ -170,20 +160,12 @@ impl Switches {
     fn trim_out<E: Environment>(&mut self, env: &mut E, switch: u32, out: u32, packet: &Descriptor, rules: &Rules) {
         let ingress = self.switches[switch].facts.first_port + u32::from(packet.port);
         self.release(env, switch, ingress, u64::from(packet.frame), packet.class);
-        self.trim(env, switch, ingress, out, packet, rules);
+        self.trim(env, Way { switch, at: ingress, out }, packet, rules);
     }
 
-    /// Cuts a packet that came through port `at`, and has no place in a queue, and adds it to the queue of headers of
-    /// port `out`. One that has found that queue full is dropped.
-    pub(crate) fn trim<E: Environment>(
-        &mut self,
-        env: &mut E,
-        switch: u32,
-        at: u32,
-        out: u32,
-        packet: &Descriptor,
-        rules: &Rules,
-    ) {
+    /// Cuts a packet that has no place in a queue, and adds it to the queue of headers of its output. One that has found that queue full is dropped.
+    pub(crate) fn trim<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
+        let Way { at, out, .. } = way;
         if packet.class == rules.class {
             return self.drop_packet(env, at, packet.slot, DropReason::BufferFull);
         }
@@ -200,8 +182,8 @@ impl Switches {
             Trimmed::Whole => {}
             Trimmed::Impossible => return self.drop_packet(env, at, packet.slot, DropReason::BufferFull),
         }
-        match self.find_room(env, switch, at, out, &header) {
-            Ok(()) => self.wait_there(env, switch, at, out, &header),
+        match self.find_room(env, way, &header) {
+            Ok(()) => self.wait_there(env, way, &header),
             Err(reason) => self.drop_packet(env, at, header.slot, reason),
         }
     }
