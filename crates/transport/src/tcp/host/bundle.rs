@@ -37,6 +37,23 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
+    /// Creates the end that receives `size` bytes from `peer`.
+    pub(super) fn new(params: &TcpParams, qp: QpNumber, peer: HostId, size: Bytes, context: u32) -> Self {
+        Self {
+            config: params.config,
+            is_opener: false,
+            qp,
+            peer,
+            entropy: 0,
+            classes: Classes { data: params.ack_class, ack: params.ack_class },
+            context,
+            left: size.get(),
+            duplicates: 0,
+            subflows: Vec::new(),
+            turn: 0,
+        }
+    }
+
     fn subflow_qp(&self, number: usize) -> QpNumber {
         QpNumber(self.qp.0.wrapping_add(number as u32))
     }
@@ -47,49 +64,23 @@ impl Bundle {
 }
 
 impl Host {
+    /// Begins to send a message over several subflows on queue pairs from `qp` on; returns the entry of the first.
     #[cold]
     pub(super) fn open_bundle(&mut self, cx: &mut Context<'_, '_, TcpParams>, qp: QpNumber, message: &Message) -> u32 {
-        let at = self.bundles.put(Box::new(Bundle {
-            config: cx.params.config,
-            is_opener: true,
-            qp,
-            peer: message.dst,
-            entropy: message.entropy,
-            classes: Classes { data: message.class, ack: cx.params.ack_class },
-            context: message.context,
-            left: message.size.get(),
-            duplicates: 0,
-            subflows: Vec::new(),
-            turn: 0,
-        }));
+        let Message { dst, size, entropy, class, context, .. } = *message;
+        let classes = Classes { data: class, ack: cx.params.ack_class };
+        let opener = Bundle::new(cx.params, qp, dst, size, context);
+        let at = self.bundles.put(Box::new(Bundle { is_opener: true, entropy, classes, ..opener }));
         let entry = self.add_subflow(cx, at);
         self.hand_out(cx, at);
         self.refresh(cx, entry);
         entry
     }
 
+    /// Expects a message over several subflows from queue pairs from `qp` on; returns the entry of the first.
     #[cold]
-    pub(super) fn accept_bundle(
-        &mut self,
-        cx: &mut Context<'_, '_, TcpParams>,
-        src: HostId,
-        qp: QpNumber,
-        size: Bytes,
-        context: u32,
-    ) -> u32 {
-        let at = self.bundles.put(Box::new(Bundle {
-            config: cx.params.config,
-            is_opener: false,
-            qp,
-            peer: src,
-            entropy: 0,
-            classes: Classes { data: cx.params.ack_class, ack: cx.params.ack_class },
-            context,
-            left: size.get(),
-            duplicates: 0,
-            subflows: Vec::new(),
-            turn: 0,
-        }));
+    pub(super) fn accept_bundle(&mut self, cx: &mut Context<'_, '_, TcpParams>, bundle: Bundle) -> u32 {
+        let at = self.bundles.put(Box::new(bundle));
         let first = self.add_subflow(cx, at);
         for _ in 1..cx.params.config.subflows {
             self.add_subflow(cx, at);

@@ -246,7 +246,7 @@ impl Endpoint for Host {
         context: u32,
     ) -> u32 {
         if cx.params.config.subflows > 1 {
-            return self.accept_bundle(cx, src, qp, size, context);
+            return self.accept_bundle(cx, Bundle::new(cx.params, qp, src, size, context));
         }
         let classes = Classes { data: cx.params.ack_class, ack: cx.params.ack_class };
         self.put(cx, Flow { context, ..Flow::new(classes, &cx.params.config, false, qp, src, size) })
