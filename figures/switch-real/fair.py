@@ -6,20 +6,15 @@
 """
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 
 import captures
+import worlds
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SELVEDGE = os.environ.get("SELVEDGE", "selvedge")
-SMOKE = os.environ.get("SELVEDGE_SMOKE") == "1"
-RUN = int(os.environ.get("SELVEDGE_RUN") or 0)
 FAST, SLOW, OUTPUT = "leaf0:h0", "leaf0:h1", "leaf0:h2"
 # Seconds until queues are full, and seconds that are measured: those of paced.py, which ends its senders.
-SKIP, SECONDS = (1.0, 1.0) if SMOKE else (1.5, 5.0)
+SKIP, SECONDS = (1.0, 1.0) if worlds.SMOKE else (1.5, 5.0)
 
 
 def source(frame):
@@ -49,31 +44,10 @@ def shares(path):
     }
 
 
-def run(words):
-    """Runs a command; ends with its message if it fails."""
-    done = subprocess.run(words, capture_output=True, text=True, cwd=HERE)
-    if done.returncode != 0:
-        print(f"`{' '.join(words)}` failed: {done.stderr.strip()}", file=sys.stderr)
-        sys.exit(2)
-
-
-def main(world, buffer):
-    with tempfile.TemporaryDirectory() as folder:
-        if world == "real":
-            program = [sys.executable, os.path.join(HERE, "paced.py"), "send"]
-            run([SELVEDGE, "lab", "unequal.toml", "--set", buffer, "--name", "svf", "--trace-dir", folder, "--", *program])
-            capture = os.path.join(folder, "lab.pcapng")
-        else:
-            out = os.path.join(folder, "results")
-            sets = [buffer, f"seeds=[{RUN + 1}]", f"stop.time='{SKIP + SECONDS + 0.1}s'"]
-            changes = [word for change in sets for word in ("--set", change)]
-            run([SELVEDGE, "run", "unequal.toml", "-q", *changes, "--trace", "port=leaf0", "--trace-dir", folder, "--out", out])
-            capture = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pcapng"))
-        print(json.dumps({"figure": "senders", **shares(capture)}))
-
-
 if len(sys.argv) == 3 and sys.argv[1] in ("real", "simulated"):
-    main(*sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        capture = worlds.record(sys.argv[1], "unequal.toml", sys.argv[2], SKIP + SECONDS + 0.1, folder)
+        print(json.dumps({"figure": "senders", **shares(capture)}))
 else:
     print(__doc__, file=sys.stderr)
     sys.exit(2)

@@ -15,14 +15,11 @@ import tempfile
 import time
 
 import captures
+import worlds
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SELVEDGE = os.environ.get("SELVEDGE", "selvedge")
-SMOKE = os.environ.get("SELVEDGE_SMOKE") == "1"
-RUN = int(os.environ.get("SELVEDGE_RUN") or 0)
 INPUTS, OUTPUT = ("leaf0:h0", "leaf0:h1"), "leaf0:spine0"
 # Seconds until queues are full, and seconds that are measured.
-SKIP, SECONDS = (1.0, 1.0) if SMOKE else (1.5, 5.0)
+SKIP, SECONDS = (1.0, 1.0) if worlds.SMOKE else (1.5, 5.0)
 # Payload of a datagram whose frame is as long as that of the simulator's packets.
 PAYLOAD = 1_040
 PORT = 7_000
@@ -44,35 +41,12 @@ def send():
         process.wait()
 
 
-def run(words):
-    """Runs a command; ends with its message if it fails."""
-    done = subprocess.run(words, capture_output=True, text=True, cwd=HERE)
-    if done.returncode != 0:
-        print(f"`{' '.join(words)}` failed: {done.stderr.strip()}", file=sys.stderr)
-        sys.exit(2)
-
-
-def main(world, buffer):
-    with tempfile.TemporaryDirectory() as folder:
-        if world == "real":
-            program = [sys.executable, os.path.join(HERE, "paced.py"), "send"]
-            run([SELVEDGE, "lab", "rack.toml", "--set", buffer, "--name", "svp", "--trace-dir", folder, "--", *program])
-            capture = os.path.join(folder, "lab.pcapng")
-        else:
-            out = os.path.join(folder, "results")
-            stop = SKIP + SECONDS + 0.1
-            sets = [buffer, f"seeds=[{RUN + 1}]", f"stop.time='{stop}s'"]
-            changes = [word for change in sets for word in ("--set", change)]
-            traces = ["--trace", "port=leaf0", "--trace-dir", folder]
-            run([SELVEDGE, "run", "rack.toml", "-q", *changes, *traces, "--out", out])
-            capture = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pcapng"))
-        print(json.dumps({"figure": "output", **captures.at_output(capture, INPUTS, OUTPUT, SKIP, SECONDS)}))
-
-
 if sys.argv[1:] == ["send"]:
     send()
 elif len(sys.argv) == 3 and sys.argv[1] in ("real", "simulated"):
-    main(*sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder:
+        capture = worlds.record(sys.argv[1], "rack.toml", sys.argv[2], SKIP + SECONDS + 0.1, folder)
+        print(json.dumps({"figure": "output", **captures.at_output(capture, INPUTS, OUTPUT, SKIP, SECONDS)}))
 else:
     print(__doc__, file=sys.stderr)
     sys.exit(2)
