@@ -170,7 +170,8 @@ impl FairLine {
 }
 
 impl Switches {
-    /// Lets a packet wait with those of its flow for its output, whose next packet is known, or drops it where its flow has reached its limit.
+    /// Lets a packet wait with those of its flow for its output, whose next packet is known, or drops it where its flow
+    /// has reached its limit.
     pub fn wait_fairly<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
         if self.has_fair_room(env, way.out, packet, rules) {
             self.join_flow(env, way, packet, rules);
@@ -186,7 +187,8 @@ impl Switches {
         waiting + frame <= rules.per_flow && self.lines[line].has_room_for(frame)
     }
 
-    /// Adds a packet to those of its flow that wait for its output, whose next packet is known. If the output holds too much then, the first packets of its longest queue are dropped.
+    /// Adds a packet to those of its flow that wait for its output, whose next packet is known. If the output holds too
+    /// much then, the first packets of its longest queue are dropped.
     pub fn join_flow<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
         let Way { switch, at, out } = way;
         let line = self.line_of(out, packet.class);

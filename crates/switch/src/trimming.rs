@@ -163,7 +163,8 @@ impl Switches {
         self.trim(env, Way { switch, at: ingress, out }, packet, rules);
     }
 
-    /// Cuts a packet that has no place in a queue, and adds it to the queue of headers of its output. One that has found that queue full is dropped.
+    /// Cuts a packet that has no place in a queue, and adds it to the queue of headers of its output. One that has
+    /// found that queue full is dropped.
     pub(crate) fn trim<E: Environment>(&mut self, env: &mut E, way: Way, packet: &Descriptor, rules: &Rules) {
         let Way { at, out, .. } = way;
         if packet.class == rules.class {

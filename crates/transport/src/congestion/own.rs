@@ -16,7 +16,7 @@ use crate::own::{OwnConfig, OwnParams};
 pub trait OwnCongestion: fmt::Debug + Sync {
     /// Returns the control's name in results, such as "my-control".
     fn name(&self) -> &'static str;
-    /// Creates the state of a flow on `fabric`. Before every "auto" of the loss recovery is resolved, nothing is sent.
+    /// Creates the state of a flow that has sent nothing, on `fabric`.
     fn control(&self, fabric: &Fabric) -> Box<dyn OwnControl>;
     /// Returns what the control needs from receivers and switches ([`Tuning::needs`]). The default is acknowledgements.
     fn needs(&self) -> Needs {
